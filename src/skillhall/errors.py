@@ -59,6 +59,7 @@ __all__ = [
     "FieldRefused",
     "FolderScanOff",
     "FollowingOff",
+    "IdentityRefused",
     "InstallError",
     "InvalidArguments",
     "InvalidInputError",
@@ -82,6 +83,7 @@ __all__ = [
     "PackageNotInstalled",
     "PromptNotFound",
     "PromptsSourceError",
+    "ProviderUnavailable",
     "RateLimited",
     "ReadOnly",
     "RecordNotFound",
@@ -1178,6 +1180,31 @@ class ScopeRequired(StoreError):
     template = "this token cannot {action}: it needs the scope {scope!r}"
     scope: str
     action: str
+
+
+class IdentityRefused(StoreError):
+    """A person could not sign in at the identity provider.
+
+    >>> print(IdentityRefused("the ID token is not valid"))
+    you cannot sign in: the ID token is not valid
+    """
+
+    code = "unauthenticated"
+    template = "you cannot sign in: {problem}"
+    problem: str
+
+
+class ProviderUnavailable(StoreError):
+    """The identity provider does not answer as it should.
+
+    >>> print(ProviderUnavailable("id.example.com", "the request timed out"))
+    the identity provider id.example.com cannot be used: the request timed out
+    """
+
+    code = "upstream_error"
+    template = "the identity provider {host} cannot be used: {problem}"
+    host: str
+    problem: str
 
 
 class RoleRequired(StoreError):

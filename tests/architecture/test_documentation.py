@@ -99,3 +99,18 @@ def test_links_between_documents_lead_somewhere() -> None:
         text = document.read_text(encoding="utf-8")
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_every_action_of_the_audit_log_is_in_its_guide() -> None:
+    guide = (ROOT / "docs" / "guides" / "audit.md").read_text(encoding="utf-8")
+    groups = "audit|backup|inventory|session|skill|snapshot|source|template|token|user|version"
+    literal = re.compile(rf'"((?:{groups})\.(?!zip)[a-z]+)"')
+    actions = {
+        action
+        for folder in ("backup", "prompt_server", "skill_store", "storage", "workspace")
+        for path in (ROOT / "src/skillhall/_internal" / folder).rglob("*.py")
+        if "audit" in (text := path.read_text(encoding="utf-8")).lower()
+        for action in literal.findall(text)
+    }
+    assert "skill.edit" in actions
+    assert {action for action in actions if f"`{action}`" not in guide} == set()

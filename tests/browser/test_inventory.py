@@ -92,10 +92,10 @@ def test_revoked_skill_is_marked_on_its_page_and_in_the_list(visitor: BrowserSes
 def test_checklist_is_answered_for_the_server_and_for_a_skill(visitor: BrowserSession) -> None:
     page = visitor.open_page("/checklist")
     expect(page.get_by_role("heading", name="Security checklist", level=1)).to_be_visible()
-    expect(page.get_by_role("row").filter(has_text="6.6")).to_contain_text("Speaks against it")
+    expect(page.get_by_role("row").filter(has_text="6.6")).to_contain_text("Evidence against it")
     page = visitor.open_page("/skill/pdf-tools")
     page.get_by_role("main").get_by_role("link", name="Security checklist").press("Enter")
-    heading = page.get_by_role("heading", name=re.compile("checklist of pdf-tools"), level=1)
+    heading = page.get_by_role("heading", name=re.compile("checklist for pdf-tools"), level=1)
     expect(heading).to_be_visible()
     expect(page.get_by_role("row").filter(has_text="7.6")).to_contain_text("not revoked")
 

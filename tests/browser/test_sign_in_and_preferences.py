@@ -146,3 +146,17 @@ def test_skipped_entries_are_listed_and_shadowed_skill_is_deleted(
         visitor.close()
     assert not (tmp_path / ".agents/skills/pdf").exists()
     assert (tmp_path / ".agents/sys.skills/pdf").exists()
+
+
+def test_audit_log_shows_a_change_and_filters_it(browser: Browser, hall: ServeProcess) -> None:
+    visitor = BrowserSession.open(browser, hall.url, bypass_csp=True, reduced_motion="reduce")
+    page = visitor.open_page("/sessions")
+    page.request.post(f"{visitor.url}/api/v1/sessions", data={"name": "recorded"})
+    page.get_by_role("link", name="Audit log").click()
+    expect(page.get_by_role("cell", name="session.create").first).to_be_visible()
+    page.get_by_label("Action").fill("token")
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_text("No rows.")).to_be_visible()
+    visitor.open_page("/audit")
+    assert visitor.find_accessibility_problems() == []
+    visitor.close()

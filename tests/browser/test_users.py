@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browsers import VIEWPORTS, BrowserSession, ServeProcess, run_server
+from tests.support.browsers import BrowserSession, ServeProcess, run_server
+from tests.support.oidc_provider import CLIENT_ID, CLIENT_SECRET, Provider, run_provider
 from tests.support.servers import TOKEN
 from tests.support.skills import make_skill
 
@@ -124,20 +125,66 @@ def test_buttons_that_a_role_may_not_use_are_hidden(browser: Browser, server: Se
 
 
 def test_pages_of_users_are_accessible(browser: Browser, server: ServeProcess) -> None:
-    for number, (width, scheme) in enumerate(VIEWPORTS):
-        options = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
-        admin, person = (
-            BrowserSession.open(
-                browser, server.url, bypass_csp=True, reduced_motion="reduce", **options
-            )
-            for _ in range(2)
-        )
-        link = invite(sign_in_as_operator(admin), f"seen{number}", "reviewer")
-        assert admin.find_accessibility_problems() == []
-        person.open_page(link.removeprefix(server.url))
-        assert person.find_accessibility_problems() == []
-        join(person, link)
-        person.open_page("/account")
-        assert person.find_accessibility_problems() == []
-        for session in (admin, person):
-            session.close()
+    admin, person = (
+        BrowserSession.open(browser, server.url, bypass_csp=True, reduced_motion="reduce")
+        for _ in range(2)
+    )
+    link = invite(sign_in_as_operator(admin), "seen", "reviewer")
+    assert admin.find_accessibility_problems() == []
+    person.open_page(link.removeprefix(server.url))
+    assert person.find_accessibility_problems() == []
+    join(person, link)
+    person.open_page("/account")
+    assert person.find_accessibility_problems() == []
+    for session in (admin, person):
+        session.close()
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    with run_provider() as running:
+        running.reset()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def connected(
+    provider: Provider, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServeProcess]:
+    variables = {
+        "SKILLHALL_OIDC_ISSUER": provider.url,
+        "SKILLHALL_OIDC_CLIENT_ID": CLIENT_ID,
+        "SKILLHALL_OIDC_CLIENT_SECRET": CLIENT_SECRET,
+        "SKILLHALL_OIDC_UNKNOWN": "author",
+    }
+    with run_server(tmp_path_factory.mktemp("connected"), **variables) as running:
+        yield running
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_person_of_the_identity_provider_is_in_at_the_first_try(
+    browser: Browser, connected: ServeProcess, provider: Provider, scripts: bool
+) -> None:
+    provider.reset()
+    session = BrowserSession.open(browser, connected.url, java_script_enabled=scripts)
+    page = session.open_page("/sources")
+    page.get_by_role("link", name="Sign in at localhost").press("Enter")
+    expect(page.get_by_role("heading", name="Sources", level=1)).to_be_visible()
+    page.get_by_role("link", name="Account").click()
+    expect(page.get_by_text("Author")).to_be_visible()
+    expect(page.get_by_label("Current password")).to_have_count(0)
+    foreign = f"foreign request: {provider.url}"
+    assert [problem for problem in session.problems if not problem.startswith(foreign)] == []
+    session.context.close()
+
+
+def test_failed_sign_in_at_the_identity_provider_is_explained(
+    browser: Browser, connected: ServeProcess, provider: Provider
+) -> None:
+    provider.reset()
+    provider.changes_state = True
+    session = BrowserSession.open(browser, connected.url)
+    page = session.open_page("/sign-in")
+    page.get_by_role("link", name="Sign in at localhost").click()
+    expect(page.get_by_role("alert")).to_contain_text("did not start in this browser")
+    session.context.close()

@@ -173,6 +173,7 @@ def test_page_shows_rows_and_filters_them(server: RunningServer) -> None:
     assert b"<bdi>second</bdi>" not in filtered
     assert b"subject=first&amp;action" in filtered or b"action=skill.add&amp;subject" in filtered
     assert server.request("GET", "/audit?since=never").status == 422
+    assert server.request("GET", "/unknown", headers={"Accept": "text/html"}).status == 404
     chinese = server.request("GET", "/audit", headers={"Accept-Language": "zh"}).body.decode()
     assert "审计日志" in chinese
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -13,9 +14,9 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from skillhall._internal.asgi import Services
 from skillhall._internal.http.errors import ERROR_STATUSES
 from skillhall._internal.prompt_server.prompt_model import Prompt, PromptArgument
-from skillhall._internal.settings import Secret, Settings
+from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.wiring.database import open_database_services
 from tests.support.prompt_services import MemoryPromptService, make_prompt
 from tests.support.servers import RunningServer, make_token_settings, run_server
 from tests.support.skills import make_skill
@@ -43,6 +44,15 @@ OPERATIONS = [
     ("GET", "/api/v1/skills/{id}/archive"),
     ("GET", "/api/v1/skills/{id}/trust"),
     ("GET", "/api/v1/skills/{id}/files/{path}"),
+    ("GET", "/api/v1/reviews"),
+    ("GET", "/api/v1/skills/{id}/versions"),
+    ("GET", "/api/v1/skills/{id}/versions/{number}"),
+    ("GET", "/api/v1/skills/{id}/versions/{number}/diff"),
+    ("POST", "/api/v1/skills/{id}/versions/{number}/submit"),
+    ("POST", "/api/v1/skills/{id}/versions/{number}/return"),
+    ("POST", "/api/v1/skills/{id}/versions/{number}/approve"),
+    ("POST", "/api/v1/skills/{id}/versions/{number}/yank"),
+    ("PUT", "/api/v1/skills/{id}/current"),
     ("GET", "/.well-known/agent-skills/index.json"),
     ("GET", "/.well-known/skills/index.json"),
     ("GET", "/.well-known/skills/{name}/{path}"),
@@ -55,10 +65,10 @@ PLAIN = {
     "/metrics",
     "/api/v1/tools",
     "/api/v1/changes/{id}/undo",
-    "/api/v1/skills/{id}",
-    "/api/v1/skills/{id}/archive",
     "/api/v1/skills/{id}/trust",
-    "/api/v1/skills/{id}/files/{path}",
+    "/api/v1/reviews",
+    "/api/v1/skills/{id}/versions",
+    "/api/v1/skills/{id}/versions/{number}",
     "/.well-known/agent-skills/index.json",
     "/.well-known/skills/index.json",
     "/.well-known/skills/{name}/{path}",
@@ -80,11 +90,21 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     prompt_service = MemoryPromptService(PROMPTS, repositories=repositories)
     folder = tmp_path_factory.mktemp("run")
     make_skill(folder / ".agents/skills", "pdf")
-    config = Settings(str(folder), str(folder / "cache"), use_git=False, github_api_url=NOWHERE)
-    services = Services(prompt_service, Collection(FolderStore(folder), config))
+    config = Settings(
+        str(folder),
+        str(folder / "cache"),
+        use_git=False,
+        github_api_url=NOWHERE,
+        data_directory=str(folder / "data"),
+        server=ServerSettings(review="one"),
+    )
     server_config = make_token_settings(webhook_secret=Secret("hook-secret"))
-    with run_server(settings=server_config, services=services) as running:
-        yield running
+    with closing(open_database_services(config)) as database:
+        assert database.skill_store is not None
+        collection = Collection(database.skill_store, config, versions=database.versions)
+        services = Services(prompt_service, collection)
+        with run_server(settings=server_config, services=services) as running:
+            yield running
 
 
 @pytest.fixture(scope="module")

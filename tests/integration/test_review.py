@@ -231,11 +231,17 @@ def test_no_list_index_or_mcp_client_sees_a_draft_during_edits(server: ReviewSer
 
 
 def test_trust_names_the_reviewer_and_the_version(server: ReviewServer) -> None:
-    server.publish("One.", 1, "trusted")
+    server.write("One.", "trusted")
+    assert server.request("reader", "GET", f"{SKILLS}/trusted/trust").status == 404
+    server.submit(1, "trusted")
+    server.approve(1, skill="trusted")
     data = server.request("reader", "GET", f"{SKILLS}/trusted/trust").json["data"]
     approval = data["approval"]
     assert (approval["by"], approval["via"]) == ("reviewer/reviewer", "version 1")
     assert approval["digest"] == data["digest"]
+    assert data["lines"][1].startswith("approved  by reviewer/reviewer on ")
+    page = server.request("reader", "GET", "/skill/trusted", headers={"Accept": "text/html"})
+    assert b"By reviewer/reviewer on" in page.body
 
 
 def test_skills_without_versions_are_distinguished_from_unknown_ones(tmp_path: Path) -> None:
@@ -319,21 +325,3 @@ def wait_for_body(server: ReviewServer, body: str) -> float:
         assert time.monotonic() - start < 30
         pause.wait(0.01)
     return time.monotonic() - start
-
-
-def test_trust_of_a_skill_names_the_reviewer_and_the_version(server: ReviewServer) -> None:
-    server.write("One.", "trusted")
-    assert server.request("reader", "GET", f"{SKILLS}/trusted/trust").status == 404
-    server.submit(1, "trusted")
-    server.approve(1, skill="trusted")
-    trust = server.request("reader", "GET", f"{SKILLS}/trusted/trust").json["data"]
-    approval = trust["approval"]
-    assert (approval["by"], approval["via"]) == ("reviewer/reviewer", "version 1")
-    assert approval["digest"] == trust["digest"]
-    assert trust["lines"][1].startswith("approved  by reviewer/reviewer on ")
-    assert trust["lines"][2].startswith("changed   no, still sha256:")
-    html = {"Accept": "text/html"}
-    page = server.request("reader", "GET", "/skill/trusted", headers=html).body.decode()
-    assert 'hx-get="/skill/trusted/trust"' in page
-    full = server.request("reader", "GET", "/skill/trusted/trust", headers=html).body.decode()
-    assert "By reviewer/reviewer on" in full

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from skillhall._internal.cli.runner import run
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.wiring.prompts import open_prompt_service
 from skillhall._internal.wiring.skill_gate import open_server_gate
+from skillhall.errors import PromptNotFound
 from tests.support.prompt_services import MemoryPromptService
 from tests.support.servers import HttpResponse, RunningServer, make_settings, run_server
 from tests.support.signatures import KEYS, sign
@@ -162,3 +165,27 @@ def test_skill_that_the_operator_blocked_is_held(
     assert run(["untrust", "pdf"]) == 0
     capsys.readouterr()
     assert list_names(collection) == {"miner"}
+
+
+def test_denied_skill_of_a_repository_is_no_prompt(
+    tmp_path: Path, policy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("miner", "pdf"):
+        make_skill(tmp_path / "repo", name)
+    monkeypatch.setenv("SKILLHALL_PROMPTS_REPO", str(tmp_path / "repo"))
+    monkeypatch.setenv("SKILLHALL_DATA_DIR", str(tmp_path / "data"))
+    with closing(open_prompt_service(Settings.read(), poll=False)) as service:
+        before = service.snapshot()
+        assert {"miner", "pdf"} <= {*before.names}
+        write(policy, DENY)
+        after = service.snapshot()
+        assert ("miner" in after.names, "pdf" in after.names) == (False, True)
+        assert b"miner" not in after.list_json
+        assert after.digest != before.digest
+        with pytest.raises(PromptNotFound):
+            after.prompt_json("miner")
+        assert after.with_stale(None).names == after.names
+        # The pages still show it, marked.
+        assert {skill.name for skill in service.skills().skills} == {"miner", "pdf"}
+        policy.unlink()
+        assert "miner" in service.snapshot().names

@@ -10,9 +10,9 @@ from skillhall._internal.policy.access.access_scopes import AccessScope
 from skillhall._internal.policy.access.actor import USER_OWNER_PREFIX, Actor
 from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.settings import Settings
-from skillhall._internal.wiring.database import DatabaseServices, open_database_services
+from skillhall._internal.wiring.database import Accounts, DatabaseServices, open_database_services
 from skillhall._internal.wiring.prompts import open_prompt_service
-from skillhall._internal.wiring.server_skills import open_collection
+from skillhall._internal.wiring.server_skills import open_collection, open_server_trust
 from skillhall._internal.wiring.workspace import open_lazy_workspace
 from tests.support.servers import TOKEN, RunningServer, run_server
 
@@ -25,6 +25,7 @@ class AccountServer:
 
     server: RunningServer
     database: DatabaseServices
+    accounts: Accounts
     tokens: Mapping[Role, str]  # with all scopes
 
     def bearer(self, role: Role) -> dict[str, str]:
@@ -33,7 +34,7 @@ class AccountServer:
 
     def cookie(self, role: Role) -> dict[str, str]:
         """Sign a user in and return the header with the cookie."""
-        user = self.database.accounts.users.find(role.value)
+        user = self.accounts.users.find(role.value)
         owner = f"{USER_OWNER_PREFIX}{user.id}"
         created = self.database.sign_ins.create(owner, "", "", 3600)
         return {"Cookie": f"skillhall_session={created.cookie}"}
@@ -60,6 +61,7 @@ def run_account_server(settings: Settings) -> Iterator[AccountServer]:
     prompts = open_prompt_service(settings, services=database)
     workspace = open_lazy_workspace(settings, database)
     collection = open_collection(settings, prompts, database)
+    accounts = database.open_accounts(settings)
     services = Services(
         prompts,
         collection,
@@ -67,10 +69,12 @@ def run_account_server(settings: Settings) -> Iterator[AccountServer]:
         accepted_tokens=database.token_cache,
         sign_ins=database.sign_ins,
         users=database.users,
-        accounts=database.accounts,
+        accounts=accounts,
+        trust=open_server_trust(settings, collection, database),
+        audit=database.audit,
     )
     try:
-        accounts, tokens = database.accounts, {}
+        tokens = {}
         for role in Role:
             accounts.users.add(role.value, role, ADMIN)
             label = f"token of {role}"
@@ -78,7 +82,7 @@ def run_account_server(settings: Settings) -> Iterator[AccountServer]:
         for cache in (database.users, database.token_cache):
             cache.try_refresh()
         with run_server(settings=settings, services=services) as server:
-            yield AccountServer(server, database, tokens)
+            yield AccountServer(server, database, accounts, tokens)
     finally:
         collection.close()
         prompts.close()

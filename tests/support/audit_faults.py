@@ -22,11 +22,13 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
+from skillhall._internal.storage.access_tokens import AccessTokens
 from skillhall._internal.storage.audit.audit_chain import seal_rows, verify_chain
 from skillhall._internal.storage.audit.audit_query import AuditFilter, AuditLog
 from skillhall._internal.storage.audit.file_audit import FileAudit
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
+from skillhall._internal.storage.sql.token_rows import SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.wiring.database import open_database
@@ -141,7 +143,16 @@ def _has_shared(world: World, name: str) -> bool:
     return table.read(lambda read: read.find(name)) is not None
 
 
+def _create_token(world: World, name: str) -> None:
+    AccessTokens(SqlTokenTable(world.database), actor=ACTOR).create(name)
+
+
+def _has_token(world: World, name: str) -> bool:
+    return name in [token.label for token in SqlTokenTable(world.database).list()]
+
+
 CASES = {
+    "token": Case("token.create", _nothing, _create_token, _has_token),
     "shared skill": Case(
         "skill.import", _nothing, partial(_put_shared, "skill.import"), _has_shared
     ),

@@ -191,6 +191,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     secrets = (
         server.auth_token,
         server.webhook_secret,
+        server.oidc.client_secret,
         settings.database_url,
         settings.embeddings.key,
         *settings.tokens.values(),

@@ -72,6 +72,31 @@ class PromptSettings(NamedTuple):
         return cls(**values)
 
 
+class OidcSettings(NamedTuple):
+    """Identity provider at which users of a server sign in."""
+
+    issuer: str = ""  # "" disables it
+    client_id: str = ""
+    client_secret: Secret | None = None
+    scope: str = "openid profile"
+    role_claim: str = ""  # claim of the ID token with roles or groups
+    roles: tuple[str, ...] = ()  # `value=role` for values of the claim
+    unknown: str = "refuse"  # role of people without an account or a mapped value
+
+    @classmethod
+    def read(cls, env: Mapping[str, str]) -> OidcSettings:
+        """Read the settings of the identity provider."""
+        return cls(
+            issuer=env.get("SKILLHALL_OIDC_ISSUER") or "",
+            client_id=env.get("SKILLHALL_OIDC_CLIENT_ID") or "",
+            client_secret=_read_secret(env, "SKILLHALL_OIDC_CLIENT_SECRET"),
+            scope=env.get("SKILLHALL_OIDC_SCOPE") or cls().scope,
+            role_claim=env.get("SKILLHALL_OIDC_ROLE_CLAIM") or "",
+            roles=_split_list(env.get("SKILLHALL_OIDC_ROLES", "")),
+            unknown=env.get("SKILLHALL_OIDC_UNKNOWN") or cls().unknown,
+        )
+
+
 class ServerSettings(NamedTuple):
     """Network, authentication and MCP settings of a server."""
 
@@ -95,6 +120,7 @@ class ServerSettings(NamedTuple):
     max_streams: str = "1000"  # of live events
     max_streams_per_client: str = "250"
     audit_retention: str = "400"  # days that rows of the audit log are stored
+    oidc: OidcSettings = OidcSettings()
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> ServerSettings:
@@ -122,6 +148,7 @@ class ServerSettings(NamedTuple):
             max_streams_per_client=env.get("SKILLHALL_MAX_STREAMS_PER_CLIENT")
             or cls().max_streams_per_client,
             audit_retention=env.get("SKILLHALL_AUDIT_RETENTION") or cls().audit_retention,
+            oidc=OidcSettings.read(env),
         )
 
 

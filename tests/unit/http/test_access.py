@@ -1,12 +1,14 @@
 """The actions of all routes, pages, MCP methods and tools, and the actors of requests."""
 
+import importlib
+import pkgutil
 from dataclasses import fields
 from typing import Any
 
 import pytest
 from fastapi import APIRouter
 
-from skillhall._internal import asgi
+from skillhall._internal import rest
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.http.access import action_of, actor_of, check_action, may, needs
 from skillhall._internal.http.auth_middleware import (
@@ -22,35 +24,18 @@ from skillhall._internal.mcp.server import METHOD_ACTIONS, TOOL_ACTIONS
 from skillhall._internal.policy.access.access_scopes import AccessScope
 from skillhall._internal.policy.access.actor import Actor, Via
 from skillhall._internal.policy.access.roles import ACTION_SCOPES, Action
-from skillhall._internal.rest import (
-    account_routes,
-    audit_routes,
-    health,
-    prompt_routes,
-    revocation_routes,
-    skill_routes,
-    version_routes,
-    webhooks,
-    well_known,
-)
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.app import OPENAPI_PATHS, build_fastapi_app
 from skillhall._internal.storage.records import StoredToken
 from skillhall._internal.web.routes import ROUTES
 from skillhall.errors import ScopeRequired
 
-REST_MODULES = (
-    account_routes,
-    audit_routes,
-    prompt_routes,
-    revocation_routes,
-    skill_routes,
-    version_routes,
-    health,
-    webhooks,
-    well_known,
-    *asgi._SESSION_ROUTES,  # noqa: SLF001 - all routes must be here
-)
+# Every module of the package, so that no router is forgotten.
+REST_MODULES = [
+    module
+    for info in pkgutil.walk_packages(rest.__path__, f"{rest.__name__}.")
+    if hasattr(module := importlib.import_module(info.name), "router")
+]
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 # Routes with a safe method that prepare a change, and with an unsafe one that only read.
 SAFE_WRITES = {("GET", "/api/v1/folder-skills")}

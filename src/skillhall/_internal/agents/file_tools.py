@@ -30,7 +30,6 @@ from skillhall._internal.render.escape import escape_field, to_single_line
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import RelativePath, fold_name
 from skillhall._internal.skill_store.folder_store import FolderStore
-from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall.errors import ConfigInvalid, SkillhallError, SkillRejected, TooLarge, UnsafePath
 
 if TYPE_CHECKING:
@@ -252,7 +251,7 @@ class ReadTools:
         return SkillFileResolver(view, lambda row: self._get_directory(row.skill))
 
     def _clear(self, skills: Iterable[CatalogSkill]) -> Sequence[ClearedSkill]:
-        gate = OpenGate(RevocationStore(self.settings.data_directory))
+        gate = OpenGate(self.settings.revocations_file)
         return gate.clear(skills).cleared
 
     def _find_own_folders(self) -> list[tuple[str, ...]]:

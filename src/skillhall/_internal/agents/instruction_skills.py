@@ -31,7 +31,6 @@ from skillhall._internal.render.listing import InlineSkill, render_instructions
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.root import Root
-from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
@@ -183,7 +182,7 @@ class InstructionLoader:
         gate: SkillGate | None = None,
     ) -> None:
         """Create a loader; the patterns `pinned` and `excluded` apply to all sources."""
-        self._gate = gate or OpenGate(RevocationStore(settings.data_directory))
+        self._gate = gate or OpenGate(settings.revocations_file)
         self._pinned = pinned
         self._excluded = excluded
         self._profile = profile

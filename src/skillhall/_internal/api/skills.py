@@ -32,7 +32,6 @@ from skillhall._internal.render.listing import (
 )
 from skillhall._internal.render.prompt_plan import PlanRequest, plan_prompt
 from skillhall._internal.settings import Settings
-from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall._internal.wiring.catalog import find_profile, resolve_roots
 from skillhall.errors import SkillFileNotFound
 
@@ -435,7 +434,7 @@ class Skills(Mapping[str, Skill]):
     def _view(self) -> SkillView:
         catalog, keep = self._catalog, self._keep
         chosen = catalog.skills if keep is None else [s for s in catalog if keep(s.name)]
-        gate = OpenGate(RevocationStore(Settings.read().data_directory))
+        gate = OpenGate(Settings.read().revocations_file)
         cleared = gate.clear(chosen).cleared
         return SkillView("", catalog.profile, cleared, catalog.findings, self._get_index)
 

@@ -40,7 +40,9 @@ PUBLIC_PATHS = frozenset(
 )
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # authenticated by a signature
 SIGN_IN_PATH = "/sign-in"  # exchanges a token or password for a session cookie
-SIGN_IN_PATHS = frozenset({SIGN_IN_PATH, JOIN_PATH})
+OIDC_PATH = "/sign-in/oidc"  # leads to the identity provider
+OIDC_CALLBACK_PATH = f"{OIDC_PATH}/callback"  # where the provider sends the browser back
+SIGN_IN_PATHS = frozenset({SIGN_IN_PATH, JOIN_PATH, OIDC_PATH, OIDC_CALLBACK_PATH})
 PUBLIC_PREFIX = "/static/"  # styles and scripts, which the sign-in page needs
 API_PREFIXES = ("/api/", "/mcp", "/metrics", "/.well-known/")  # never redirected to sign-in
 ORIGIN_CHECKED_PREFIXES = ("/mcp",)  # cross-origin pages may not even read

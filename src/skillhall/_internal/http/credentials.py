@@ -172,6 +172,7 @@ class Credentials:
         self._tokens = tokens
         self._sign_ins = sign_ins
         self._users = users
+        self._has_provider = bool(settings.oidc.issuer)
         self._failed_sign_ins = FailedSignIns("tokens", clock)
         self._failed_passwords = FailedSignIns("passwords", clock)
         self._failed_accounts = FailedSignIns("passwords", clock, "for this user")
@@ -183,7 +184,7 @@ class Credentials:
     @property
     def is_required(self) -> bool:
         """Whether requests need a credential."""
-        return self._operator_token_digest is not None or self.has_users
+        return self._operator_token_digest is not None or self._has_provider or self.has_users
 
     @property
     def has_users(self) -> bool:
@@ -316,6 +317,9 @@ class Credentials:
 
         Raises: HttpError, DatabaseUnavailable, DatabaseFull.
         """
+        user = credential.user
+        if user is not None and self._users is not None and self._find_user(user.id) is None:
+            self._users.try_refresh()  # the user was just added
         address = str(scope["client"][0]) if scope.get("client") else ""
         agent = scope[HEADERS_KEY].get(b"user-agent", b"").decode("latin-1")
         request = str(scope.get(REQUEST_ID_KEY, ""))

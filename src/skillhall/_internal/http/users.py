@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from skillhall._internal.http.credentials import Credential
     from skillhall._internal.settings import ServerSettings
     from skillhall._internal.wiring.database import (  # imports the database driver
+        AccessTokens,
         Accounts,
         NewToken,
         Token,
@@ -85,7 +86,7 @@ def list_own_scopes(credential: Credential) -> list[AccessScope]:
 
 
 def create_own_token(
-    accounts: Accounts,
+    tokens: AccessTokens,
     credential: Credential | None,
     label: str,
     scopes: Sequence[AccessScope] | None,
@@ -93,7 +94,8 @@ def create_own_token(
 ) -> NewToken:
     """Create a token of the user. Without scopes, it has those of other new tokens.
 
-    A token cannot create one that allows more, or for longer, than itself.
+    `tokens` are bound to the actor of the request. A token cannot create one that allows more, or
+    for longer, than itself.
     Raises: HttpError, FieldRefused, Conflict, DatabaseUnavailable.
     """
     user = require_user(credential)
@@ -106,4 +108,4 @@ def create_own_token(
         raise HttpError("forbidden", f"this token cannot give the scopes: {', '.join(excess)}")
     if parent is not None and parent.expires is not None:
         raise HttpError("forbidden", "a token that expires cannot create tokens")
-    return accounts.tokens.create(label, user.name, scopes, lifetime)
+    return tokens.create(label, user.name, scopes, lifetime)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 MAX_FILE = 5 * 1024 * 1024  # bytes; larger files are not served
 RESPONSE_CACHE_BYTES = 256 * 1024 * 1024
+_FILTERED_CACHE_BYTES = 8 * 1024 * 1024
 _BODY_CACHE_BYTES = 64 * 1024 * 1024
 _BUILT_IN_FOLDER = os.path.join(os.path.dirname(__file__), "built_in")
 _PROFILE = PROMPT_REPOSITORY
@@ -96,6 +97,29 @@ class PromptSnapshot:
             return original
         snapshot = copy(original)  # shares the caches
         snapshot.stale, snapshot.original = stale, original
+        return snapshot
+
+    def without(self, names: frozenset[str]) -> PromptSnapshot:
+        """Return the prompts except those with these names; `skills` still has them."""
+        if names.isdisjoint(self._entries):
+            return self
+        snapshot = copy(self)
+        snapshot._entries = {  # noqa: SLF001 - of the same class
+            name: entry
+            for name, entry in self._entries.items()
+            if name not in names or entry.skill.source == BUILT_IN
+        }
+        snapshot.names = tuple(snapshot._entries)  # noqa: SLF001 - as above
+        entries = snapshot._entries.values()  # noqa: SLF001 - as above
+        prompts = [serialize_prompt(entry.prompt) for entry in entries]
+        snapshot.list_json = _to_json_bytes({"prompts": prompts, "source": self.source})
+        held = "\0".join((self.digest, *sorted(names)))
+        snapshot.digest = hashlib.sha256(held.encode("utf-8", "surrogatepass")).hexdigest()
+        # The caches contain the responses of held prompts.
+        snapshot._summaries = SizedCache(_BODY_CACHE_BYTES, lambda prompt: len(prompt.body))  # noqa: SLF001
+        snapshot._responses = SizedCache(_FILTERED_CACHE_BYTES, len)  # noqa: SLF001
+        if self.original is not None:
+            snapshot.original = self.original.without(names)
         return snapshot
 
     @property

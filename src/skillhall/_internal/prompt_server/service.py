@@ -46,6 +46,7 @@ from skillhall.errors import PromptsSourceError, SkillhallError, SourceRejected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from skillhall._internal.catalog.trust.server_gate import PromptGate
     from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.prompt_server.prompt_model import (
         FollowedRepository,
@@ -89,6 +90,7 @@ class PromptSources:
     publish_change: PublishChange = lambda *_: None  # notifies other servers
     can_follow: bool = True  # whether users may add repositories
     open_file_audit: Callable[[str], FileAudit] | None = None  # takes a name for some files
+    gate: PromptGate | None = None  # holds skills that a policy denies
     max_wait: float = MAX_WAIT
 
     def audit_file(self, name: str) -> FileAudit | None:
@@ -162,6 +164,7 @@ class PromptService:
         self._followed = FollowedRepositories(
             prompt_sources, self._checkouts, self._discard_clones, poll=poll
         )
+        self._filtered = LruCache[str, PromptSnapshot](MAX_SOURCES)
         self._skills_lock = threading.Lock()
         # The snapshots keep the files of their skills alive.
         self._cached_skills: tuple[tuple[PromptSnapshot, ...], RepositorySkillSet] | None = None
@@ -173,16 +176,40 @@ class PromptService:
         built-in prompts, marked stale. For other repositories, this waits for the fetch.
         Raises: PromptsSourceError, SourceUnknown, SourceRejected.
         """
-        return self._read_snapshot(selector, RefreshingSource.snapshot)
+        return self._without_held(self._read_snapshot(selector, RefreshingSource.snapshot))
 
     def cached_snapshot(
         self, selector: SourceSelector = _CONFIGURED_SOURCE
     ) -> PromptSnapshot | None:
         """Return a repository's snapshot, unless a request must refresh it. Never blocks.
 
-        Returns None if a refresh is due and not in progress, or if the selector names an upload.
-        Raises: SourceRejected.
+        Returns None if a refresh is due and not in progress, if a check of policies is due, or if
+        the selector names an upload. Raises: SourceRejected.
         """
+        snapshot, gate = self._find_cached_snapshot(selector), self._prompt_sources.gate
+        if snapshot is None or gate is None or not snapshot.skills:
+            return snapshot
+        held = gate.find_known_held(_get_revision(snapshot))
+        return None if held is None else self._filter(snapshot, held)
+
+    def _without_held(self, snapshot: PromptSnapshot) -> PromptSnapshot:
+        gate = self._prompt_sources.gate
+        if gate is None or not snapshot.skills:
+            return snapshot
+        return self._filter(snapshot, gate.find_held(_get_revision(snapshot), snapshot.skills))
+
+    def _filter(self, snapshot: PromptSnapshot, held: frozenset[str]) -> PromptSnapshot:
+        """Return the snapshot without held prompts; the same object for the same arguments."""
+        if not held:
+            return snapshot
+        key = f"{_get_revision(snapshot)} {sorted(held)} {snapshot.stale}"
+        filtered = self._filtered.get(key)
+        if filtered is None:
+            filtered = snapshot.without(held)
+            self._filtered.put(key, filtered)
+        return filtered
+
+    def _find_cached_snapshot(self, selector: SourceSelector) -> PromptSnapshot | None:
         if selector == _CONFIGURED_SOURCE:
             if self._configured is None:
                 return self._built_in
@@ -206,7 +233,7 @@ class PromptService:
         if repository is not None:
             reference = repository.reference
             self._prompt_sources.publish_change([to_canonical_url(reference.url)], reference.ref)
-        return snapshot
+        return self._without_held(snapshot)
 
     def ingest(self, upload: Upload, *, actor: Actor = SYSTEM_ACTOR) -> IngestResult:
         """Store an upload under its name.
@@ -250,7 +277,10 @@ class PromptService:
 
     def skills(self) -> RepositorySkillSet:
         """Return the skills of the configured source, then of the followed ones."""
-        configured = self.cached_snapshot() or self.snapshot()
+        # Held skills stay on the pages, marked.
+        configured = self._find_cached_snapshot(_CONFIGURED_SOURCE) or self._read_snapshot(
+            _CONFIGURED_SOURCE, RefreshingSource.snapshot
+        )
         snapshots = (configured.with_stale(None), *self._followed.snapshots())
         with self._skills_lock:
             if self._cached_skills is None or self._cached_skills[0] != snapshots:
@@ -451,6 +481,10 @@ def _build_status(
         role=role,
         skipped=snapshot.skipped,
     )
+
+
+def _get_revision(snapshot: PromptSnapshot) -> str:
+    return f"{snapshot.digest} {snapshot.folder}"
 
 
 def _collect_skills(snapshots: Sequence[PromptSnapshot]) -> RepositorySkillSet:

@@ -151,7 +151,8 @@ def create_token(
     """Create a token of one's own. Its text is shown only once."""
     lifetime = None if body.days is None else timedelta(days=body.days)
     credential: Credential | None = request.scope.get(CREDENTIAL_KEY)
-    created = create_own_token(accounts, credential, body.label, body.scopes, lifetime)
+    tokens = accounts.tokens.acting_as(actor_of(request.scope))
+    created = create_own_token(tokens, credential, body.label, body.scopes, lifetime)
     data = {**serialize_token(created.stored, accounts), "token": created.text}
     return SuccessResponse(data, 201)
 
@@ -167,5 +168,5 @@ def revoke_own_token(
 ) -> Response:
     """Revoke one's own token."""
     user = require_user(request.scope.get(CREDENTIAL_KEY))
-    accounts.tokens.revoke(token, user.id)
+    accounts.tokens.acting_as(actor_of(request.scope)).revoke(token, user.id)
     return SuccessResponse({"revoked": token})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, Protocol
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
@@ -59,6 +59,7 @@ from skillhall._internal.skill_store.serializers import (
     serialize_version,
 )
 from skillhall._internal.skill_store.store import ImportReport
+from skillhall._internal.skill_store.versions.skill_versions import parse_pin
 
 SKILLS_PATH = "/api/v1/skills"
 _SKILL_PATH = SKILLS_PATH + "/{id}"
@@ -100,6 +101,10 @@ _State = Annotated[
     OptionalText,
     Query(description="`draft` returns the newest version, even if it is not approved."),
 ]
+
+
+class _RespondAboutSkill(Protocol):
+    def __call__(self, skill_id: str, *, with_drafts: bool) -> Response: ...
 
 
 class _Import(NamedTuple):
@@ -311,7 +316,7 @@ def undo_change(
     responses=NOT_MODIFIED | BAD_REQUEST | NOT_FOUND,
 )
 @needs(Action.READ)
-def get_skill(
+async def get_skill(
     request: Request,
     collection: CollectionDep,
     skill_id: _SkillId,
@@ -319,7 +324,13 @@ def get_skill(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Return a skill with its instructions, files and findings."""
-    skill_id, with_drafts = _read_state(request, collection, skill_id, state)
+    respond = partial(_build_skill_response, collection, if_none_match=if_none_match)
+    return await _run_read(request, collection, skill_id, state, respond)
+
+
+def _build_skill_response(
+    collection: Collection, skill_id: str, *, with_drafts: bool, if_none_match: str | None
+) -> Response:
     details = collection.details(skill_id, with_drafts=with_drafts)
     origin = RepositoryOrigin() if details.version else collection.origin(skill_id)
     # The digest of the files is not enough: the entry and the origin can change without them.
@@ -340,10 +351,9 @@ def get_skill(
     responses=BAD_REQUEST | NOT_FOUND,
 )
 @needs(Action.READ)
-@waits_for(Work.DATABASE)
 def get_skill_trust(collection: CollectionDep, skill_id: _SkillId) -> Response:
     """Return who wrote a skill, who approved it, whether it changed, and whether agents get it."""
-    summary = collection.summarize_trust(collection.find(skill_id), with_history=True)
+    summary = collection.summarize_trust(collection.find(skill_id))
     return SuccessResponse(summary.serialize(), headers=NO_CACHE)
 
 
@@ -380,7 +390,7 @@ def describe_download(description: str) -> Responses:
     f"{_SKILL_PATH}/archive", response_class=Response, responses=describe_download("A zip file.")
 )
 @needs(Action.READ)
-def get_skill_archive(
+async def get_skill_archive(
     request: Request,
     collection: CollectionDep,
     skill_id: _SkillId,
@@ -388,9 +398,12 @@ def get_skill_archive(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Download a skill as a zip file."""
-    skill_id, with_drafts = _read_state(request, collection, skill_id, state)
-    data = collection.archive(skill_id, with_drafts=with_drafts)
-    return etag_response(data, download_headers(f"{skill_id}.zip"), if_none_match)
+
+    def respond(skill_id: str, *, with_drafts: bool) -> Response:
+        data = collection.archive(skill_id, with_drafts=with_drafts)
+        return etag_response(data, download_headers(f"{skill_id}.zip"), if_none_match)
+
+    return await _run_read(request, collection, skill_id, state, respond)
 
 
 @router.get(
@@ -399,7 +412,7 @@ def get_skill_archive(
     responses=describe_download("The file."),
 )
 @needs(Action.READ)
-def get_skill_file(  # noqa: PLR0913, PLR0917 - the parameters of the request
+async def get_skill_file(  # noqa: PLR0913, PLR0917 - the parameters of the request
     request: Request,
     collection: CollectionDep,
     skill_id: _SkillId,
@@ -408,9 +421,12 @@ def get_skill_file(  # noqa: PLR0913, PLR0917 - the parameters of the request
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Download a file of a skill."""
-    skill_id, with_drafts = _read_state(request, collection, skill_id, state)
-    data = collection.download_file(skill_id, path, with_drafts=with_drafts)
-    return etag_response(data, download_headers(path), if_none_match)
+
+    def respond(skill_id: str, *, with_drafts: bool) -> Response:
+        data = collection.download_file(skill_id, path, with_drafts=with_drafts)
+        return etag_response(data, download_headers(path), if_none_match)
+
+    return await _run_read(request, collection, skill_id, state, respond)
 
 
 def _serialize_change(change: str) -> dict[str, object]:
@@ -426,6 +442,25 @@ def _list_drafts(collection: Collection) -> dict[str, object]:
         entry = collection.details(pinned, with_drafts=True).entry
         rows.append({**serialize_skill(entry), "version": serialize_version(draft)})
     return {"skills": rows, "total": len(rows)}
+
+
+async def _run_read(
+    request: Request,
+    collection: Collection,
+    skill_id: str,
+    state: str | None,
+    respond: _RespondAboutSkill,
+) -> Response:
+    """Call `respond` with the id of a skill or version, in the pool of what it waits for."""
+
+    def run() -> Response:
+        identity, with_drafts = _read_state(request, collection, skill_id, state)
+        return respond(identity, with_drafts=with_drafts)
+
+    # Versions are in the database, which may hang; skills are in folders.
+    has_version = state is not None or parse_pin(skill_id) is not None
+    work = Work.DATABASE if has_version and collection.versions is not None else Work.DISK
+    return await run_blocking(request, work, run)
 
 
 def _read_state(

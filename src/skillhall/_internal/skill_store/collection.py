@@ -36,7 +36,6 @@ from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.catalog.trust.server_gate import ServedClearance, ServerGate
 from skillhall._internal.catalog.trust.trust_summary import (
-    SkillApproval,
     SkillProvenance,
     TrustSummary,
 )
@@ -45,7 +44,6 @@ from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import remove_hidden_files
 from skillhall._internal.policy.skipped_items import collect_skipped
-from skillhall._internal.policy.trust.version_review import VersionVerb
 from skillhall._internal.skill.bundle import RelativePath, fold_name, sha256_hex
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
@@ -408,33 +406,18 @@ class Collection:
         available = (snapshot.skills[identity] for identity in snapshot.available_ids)
         return self.served.clear(snapshot.revision, available)
 
-    def summarize_trust(self, skill: CatalogSkill, *, with_history: bool = False) -> TrustSummary:
-        """Return who wrote and approved a skill, and whether models get it.
+    def summarize_trust(self, skill: CatalogSkill) -> TrustSummary:
+        """Return who wrote and approved a skill, and whether models get it."""
+        [summary] = self.summarize_all([skill])
+        return summary
 
-        The history of versions is in the database, which may be slow. Pages of skills and MCP work
-        without it.
-        """
-        [summary] = self.summarize_all([skill], with_history=with_history)
-        is_read = with_history or not self.has_history(skill)
-        return summary._replace(is_history_read=is_read)
-
-    def has_history(self, skill: CatalogSkill) -> bool:
-        """Whether the database has versions of a skill."""
-        return skill.source == USER and self.versions is not None
-
-    def summarize_all(
-        self, skills: Sequence[CatalogSkill], *, with_history: bool = False
-    ) -> list[TrustSummary]:
+    def summarize_all(self, skills: Sequence[CatalogSkill]) -> list[TrustSummary]:
         """Return the summaries of several skills, in order."""
         revoked = self.snapshot().revoked
-        history: list[tuple[SkillProvenance, SkillApproval | None]] = [
-            self._find_history(skill)
-            if with_history
-            else (self._find_source(skill), self.store.find_approval(skill.id))
-            for skill in skills
-        ]
         summaries = self.served.summarize_all(
-            skills, [origin for origin, _ in history], [approval for _, approval in history]
+            skills,
+            [*map(self._find_source, skills)],
+            [self.store.find_approval(one.id) if one.source == USER else None for one in skills],
         )
         return [
             summary.with_revocation(revoked[skill.id].describe())
@@ -442,27 +425,6 @@ class Collection:
             else summary
             for skill, summary in zip(skills, summaries, strict=True)
         ]
-
-    def _find_history(self, skill: CatalogSkill) -> tuple[SkillProvenance, SkillApproval | None]:
-        """Return where a skill is from, and who approved the served version."""
-        origin = self._find_source(skill)
-        if skill.source != USER or self.versions is None:
-            return origin, None
-        try:
-            listed = self.versions.list(skill.id)
-        except SkillhallError:  # the database does not answer
-            return origin, None
-        version = next((one for one in listed.versions if one.number == listed.current), None)
-        if version is None:
-            return origin, None
-        origin = SkillProvenance(version.source or origin.source, version.commit)
-        reviews = [
-            one for one in listed.reviews_of(version.number) if one.decision is VersionVerb.APPROVE
-        ]
-        if not reviews:
-            return origin, None
-        by, at, digest = reviews[-1].by, reviews[-1].at, reviews[-1].digest
-        return origin, SkillApproval(digest, by, at, f"version {version.number}")
 
     def _find_source(self, skill: CatalogSkill) -> SkillProvenance:
         if skill.source == REPOSITORY_SOURCE:

@@ -81,6 +81,7 @@ def show_sign_in(request: PageRequest) -> Response:
         return_path=return_path,
         has_users=request.site.credentials.has_users,
         uses_token=bool(request.field("token")),
+        provider=_provider_host(request),
     )
 
 
@@ -202,7 +203,8 @@ def create_token(request: PageRequest) -> Response:
         raise FieldRefused("scope", request.translations("account.choose_scope"))
     lifetime = timedelta(days=days) if days in _LIFETIMES else None
     label = request.field("label")
-    created = create_own_token(accounts, request.credential, label, scopes, lifetime)
+    tokens = accounts.tokens.acting_as(request.actor)
+    created = create_own_token(tokens, request.credential, label, scopes, lifetime)
     return show_account(request, created.text)
 
 
@@ -212,7 +214,8 @@ def revoke_token(request: PageRequest) -> Response:
     accounts, identity = request.site.accounts, request.path_params["id"]
     if accounts is None:
         raise RecordNotFound("token", identity)
-    accounts.tokens.revoke(identity, require_user(request.credential).id)
+    tokens, user = accounts.tokens.acting_as(request.actor), require_user(request.credential)
+    tokens.revoke(identity, user.id)
     return request.redirect(ACCOUNT_PATH, "token_revoked", "")
 
 
@@ -295,8 +298,18 @@ def _format_day(time: str | None) -> str:
     return (time or "")[:10]
 
 
+def _provider_host(request: PageRequest) -> str:
+    """Return the host of the identity provider, or ""."""
+    accounts = request.site.accounts
+    return "" if accounts is None or accounts.provider is None else accounts.provider.host
+
+
 def _read_return_path(request: PageRequest) -> str:
     """Return the path in `next` if it leads to a page of this server, else "/"."""
-    text = request.field("next") or request.query_params.get("next", "")
+    return check_return_path(request.field("next") or request.query_params.get("next", ""))
+
+
+def check_return_path(text: str) -> str:
+    """Return a path if it leads to a page of this server, else "/"."""
     is_local = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isascii()
     return text if is_local and text.isprintable() and len(text) < 2000 else "/"  # noqa: PLR2004

@@ -198,9 +198,15 @@ class PageRequest(Request):
         return site is not None and site.audit is not None and self.may(Action.READ_AUDIT)
 
     @property
+    def has_checklist(self) -> bool:
+        """Whether there is a security checklist; not on the page for an unknown route."""
+        site: Site | None = self.scope.get(SITE_KEY)
+        return site is not None and site.trust is not None
+
+    @property
     def can_read_inventory(self) -> bool:
         """Whether there are inventories that the user may read."""
-        return self.site.trust is not None and self.may(Action.READ_INVENTORY)
+        return self.has_checklist and self.may(Action.READ_INVENTORY)
 
     @property
     def actor(self) -> Actor:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from skillhall._internal.http.access import check_action, needs
-from skillhall._internal.http.auth_middleware import SIGN_IN_PATH
+from skillhall._internal.http.auth_middleware import OIDC_CALLBACK_PATH, OIDC_PATH, SIGN_IN_PATH
 from skillhall._internal.http.credentials import client_id
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import ROUTE_KEY
@@ -19,6 +19,7 @@ from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.web import (
     account_pages,
     audit_pages,
+    oidc_pages,
     source_pages,
     trust_pages,
     user_pages,
@@ -61,12 +62,11 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/skills/import/{review}", _WRITE, import_pages.confirm, _STORE),
     ("GET", "/policy", _READ, policy_pages.show_policies),
     ("GET", "/skill/{id}", _READ, skill_pages.show_skill),
-    ("GET", "/skill/{id}/trust", _READ, skill_pages.show_trust, _DATABASE),
     ("GET", "/skill/{id}/files", _READ, skill_pages.list_files),
     ("GET", "/skill/{id}/files/{path:path}", _READ, skill_pages.show_file),
-    ("GET", "/skill/{id}/edit", _WRITE, edit_pages.show_edit),
+    ("GET", "/skill/{id}/edit", _WRITE, edit_pages.show_edit, _STORE),
     ("POST", "/skill/{id}/edit", _WRITE, edit_pages.edit, _STORE),
-    ("POST", "/skill/{id}/edit/check", _WRITE, edit_pages.check),
+    ("POST", "/skill/{id}/edit/check", _WRITE, edit_pages.check, _STORE),
     ("GET", "/skill/{id}/delete", _WRITE, edit_pages.confirm_delete, _STORE),
     ("POST", "/skill/{id}/delete", _WRITE, edit_pages.delete, _STORE),
     ("POST", "/changes/{id}/undo", _WRITE, edit_pages.undo, _STORE),
@@ -152,6 +152,8 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/settings", _OWN, account_pages.save_preferences),
     ("GET", SIGN_IN_PATH, _PUBLIC, account_pages.show_sign_in),
     ("POST", SIGN_IN_PATH, _PUBLIC, account_pages.sign_in),
+    ("GET", OIDC_PATH, _PUBLIC, oidc_pages.start, _FETCH),
+    ("GET", OIDC_CALLBACK_PATH, _PUBLIC, oidc_pages.finish, _FETCH),
     ("GET", JOIN_PATH, _PUBLIC, account_pages.show_join),
     ("POST", JOIN_PATH, _PUBLIC, account_pages.join, _DATABASE),
     ("POST", "/sign-out", _OWN, account_pages.sign_out, _DATABASE),

@@ -15,6 +15,7 @@ from skillhall._internal.policy.trust.version_review import ReviewMode
 from skillhall._internal.prompt_server.invalidation import RepositoryInvalidator
 from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseUploads
 from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.mirror import SkillMirror
@@ -24,6 +25,11 @@ from skillhall._internal.skill_store.versions.reviewed_folder_store import (
 )
 from skillhall._internal.skill_store.versions.skill_versions import SkillVersions, WorkingCopies
 from skillhall._internal.storage.access_tokens import AccessTokens, NewToken, Token, TokenCache
+from skillhall._internal.storage.accounts.oidc_provider import (
+    OidcProvider,
+    decode_attempt,
+    encode_attempt,
+)
 from skillhall._internal.storage.accounts.passwords import verify_password
 from skillhall._internal.storage.accounts.user_accounts import UserAccounts, UserCache
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable
@@ -71,6 +77,8 @@ __all__ = [
     "Token",
     "User",
     "UserAccounts",
+    "decode_attempt",
+    "encode_attempt",
     "get_mirror_folder",
     "new_id",
     "open_access_tokens",
@@ -90,6 +98,7 @@ class Accounts(NamedTuple):
     users: UserAccounts
     tokens: AccessTokens
     verify_password: Callable[[str, str], bool] = verify_password
+    provider: OidcProvider | None = None  # identity provider, if one is configured
 
 
 class DatabaseServices(NamedTuple):
@@ -113,11 +122,15 @@ class DatabaseServices(NamedTuple):
     uploads: DatabaseUploads | None = None
     versions: SkillVersions | None = None
 
-    @property
-    def accounts(self) -> Accounts:
-        """Operations on users and tokens."""
+    def open_accounts(self, settings: Settings) -> Accounts:
+        """Return the operations on users and tokens. Raises: ConfigInvalid."""
         users = UserAccounts(SqlUserTable(self.database))
-        return Accounts(users, AccessTokens(SqlTokenTable(self.database)))
+        accounts = Accounts(users, AccessTokens(SqlTokenTable(self.database)))
+        oidc = settings.server.oidc
+        if not oidc.issuer:
+            return accounts
+        provider = OidcProvider.from_settings(oidc, settings.allowed_networks)
+        return accounts._replace(provider=provider)
 
     def close(self) -> None:
         """Stop polling and close the database. Idempotent."""
@@ -218,6 +231,8 @@ def _build_versions(
     settings: Settings, database: Database, mode: ReviewMode, working_copies: WorkingCopies
 ) -> SkillVersions:
     def find_signer(bundle: Bundle) -> str:
+        if SIGNATURE_FILE not in bundle.files:
+            return ""
         return load_policies(settings.policy_files).check_signature(bundle).format_signers()
 
     return SkillVersions(SqlVersionTable(database), mode, working_copies, find_signer)

@@ -6,9 +6,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from skillhall._internal.catalog.trust.server_gate import PromptGate
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.prompt_server.source_settings import read_prompt_sources
 from skillhall._internal.storage.audit.file_audit import FileAudit
+from skillhall._internal.wiring.skill_gate import open_server_gate
 
 if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
@@ -23,7 +25,8 @@ def open_prompt_service(
     With `poll`, it refreshes its sources in the background.
     Raises: ConfigInvalid.
     """
-    sources = read_prompt_sources(settings)
+    gate = PromptGate(partial(open_server_gate, settings))
+    sources = replace(read_prompt_sources(settings), gate=gate)
     if services is not None:
         audit = partial(FileAudit, services.database, settings.data_directory)
         sources = replace(sources, open_file_audit=audit)

@@ -16,7 +16,6 @@ from skillhall._internal.catalog.trust.trust_gate import TrustGate
 from skillhall._internal.policy.profiles import AGENT_FOLDERS, LENIENT, LOCAL_SKILLS
 from skillhall._internal.policy.trust.trust_action import LOAD_EVERYTHING
 from skillhall._internal.sources.folder.root import Root
-from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall._internal.storage.trust_store import TrustStore
 from skillhall.errors import SkillhallError
 
@@ -34,7 +33,7 @@ def open_gate(
 ) -> SkillGate:
     """Return the gate for a profile; it is open if neither profile nor policies restrict it."""
     if profile.trust_policy == LOAD_EVERYTHING and not settings.has_policy:
-        return OpenGate(RevocationStore(settings.data_directory))
+        return OpenGate(settings.revocations_file)
     return open_trust_gate(settings, profile, can_ask=can_ask, trust_project=trust_project)
 
 
@@ -59,7 +58,7 @@ def open_trust_gate(
         settings.policy_files,
         open_trust_cache_file(settings, "risks"),
         partial(_open_sources, settings),
-        RevocationStore(settings.data_directory),
+        settings.revocations_file,
     )
 
 

@@ -26,7 +26,6 @@ from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.parser import parse_frontmatter
 from skillhall._internal.sources.folder.bundle_reader import call_with_bundle
 from skillhall._internal.sources.folder.root import Root, to_paths
-from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall.errors import SkillFileNotFound, SkillParseError, TooLarge
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ def discover_skills(
         else:
             roots = [Root.resolve(path, base) for path in to_paths(paths)]
         catalog = load_roots(roots, SKILLS_MODULE)
-        cleared = OpenGate(RevocationStore(Settings.read().data_directory)).clear(catalog).cleared
+        cleared = OpenGate(Settings.read().revocations_file).clear(catalog).cleared
     except OSError as error:  # the working directory is gone, or a path is invalid
         missing = Finding(Code.ROOT_MISSING, f"cannot search the folders: {error}")
         return SkillList(findings=SKILLS_MODULE.load_policy.judge([missing]))

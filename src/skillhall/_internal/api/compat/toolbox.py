@@ -14,7 +14,6 @@ from skillhall._internal.catalog.trust.gate import OpenGate
 from skillhall._internal.policy.profiles import LOCAL_SKILLS, SKILLS_MODULE
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.folder.root import Root
-from skillhall._internal.storage.revocation_store import RevocationStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +39,7 @@ def tools_for(
     ['ListSkillFiles', 'ReadFile', 'ReadSkill']
     """
     base, settings = str(Path(run_directory).absolute()), settings or Settings.read()
-    gate = OpenGate(RevocationStore(settings.data_directory))
+    gate = OpenGate(settings.revocations_file)
 
     def resolve_files() -> SkillFileResolver:
         """Find the files of the Skill tool's skills, wherever they are."""

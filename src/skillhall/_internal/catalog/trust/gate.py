@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.duplicate_precedence import DuplicateSkill
     from skillhall._internal.policy.trust.trust_decision import Decision
     from skillhall._internal.sources.folder.candidate import Signature
-    from skillhall._internal.storage.revocation_store import RevocationStore
 
 # A type only for mypy: a second object for each of 60,000 skills would take 10 MB.
 ClearedSkill = NewType("ClearedSkill", CatalogSkill)
@@ -91,14 +90,13 @@ class OpenGate:
     For servers, and for folders that the caller named.
     """
 
-    def __init__(self, revocations: RevocationStore | None = None) -> None:
-        self._revocations = revocations
+    def __init__(self, revocations_file: str = "") -> None:
+        self._revocations_file = revocations_file
 
     @property
     def watched_paths(self) -> Sequence[str]:
         """The file of the revocations."""
-        path = "" if self._revocations is None else self._revocations.path
-        return (path,) if path else ()
+        return (self._revocations_file,) if self._revocations_file else ()
 
     def find_linked_folders(self) -> Sequence[str]:
         """Return no folders."""
@@ -106,16 +104,17 @@ class OpenGate:
 
     def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
         """Clear all skills that are not revoked."""
-        path, problem = "".join(self.watched_paths), ""
-        if self._revocations is None or not path or not is_present(path):
+        path, problem = self._revocations_file, ""
+        if not path or not is_present(path):
             return Clearance(clear_all(skills))
         # Most machines have no lists of revocations.
         from skillhall._internal.catalog.trust.revoked_skills import (  # noqa: PLC0415
             hold_revoked,
+            read_revocations,
         )
 
         try:
-            reasons = self._revocations.read().reasons
+            reasons = read_revocations(path).reasons
         except (SkillhallError, OSError) as error:
             reasons, problem = {}, str(error)
         allowed, held = hold_revoked(skills, reasons)

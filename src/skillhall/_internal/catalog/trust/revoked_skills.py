@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.trust.file_hashes import FileHashes
 from skillhall._internal.catalog.trust.gate import HeldSkill
 from skillhall._internal.catalog.trust.state_cache import TrustCacheFile
 from skillhall._internal.policy.trust.trust_decision import Origin, TrustFacts, decide
+from skillhall._internal.storage.revocation_store import KnownRevocations, RevocationStore
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from skillhall._internal.catalog.catalog import CatalogSkill
+
+
+def read_revocations(path: str) -> KnownRevocations:
+    """Read the lists in a file. Raises: ConfigInvalid, OSError."""
+    return RevocationStore(os.path.dirname(path)).read()
 
 
 def hold_revoked(

@@ -10,6 +10,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.cache import LruCache
 from skillhall._internal.catalog.fingerprint import are_signatures_current, read_signature
 from skillhall._internal.catalog.trust.gate import Clearance, clear_all
 from skillhall._internal.catalog.trust.trust_summary import (
@@ -21,13 +22,14 @@ from skillhall._internal.policy.trust.trust_action import TrustAction
 from skillhall._internal.policy.trust.trust_decision import Decision, TrustState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.trust.gate import HeldSkill
     from skillhall._internal.catalog.trust.trust_gate import TrustGate
     from skillhall._internal.catalog.trust.trust_summary import SkillApproval
 
+_MAX_SNAPSHOTS = 64  # of repositories and uploads
 CHECK_INTERVAL = 1.0  # seconds between checks of policy files and of the files that they judge
 COST_FACTOR = 20  # checks take at most a twentieth of the time
 _SERVED = Decision(TrustAction.LOAD, TrustState.APPROVED, "this server serves it")
@@ -97,6 +99,13 @@ class ServerGate:
         """Return the clearance of other skills, such as an earlier version of one."""
         with self._lock:  # the caches of the gate are not thread-safe
             return self._clear(skills)
+
+    def find_cleared(self, revision: str) -> ServedClearance | None:
+        """Return the clearance of a revision if it is known and no check is due. Never blocks."""
+        cached = self._cached
+        if cached is None or cached.revision != revision or self._is_check_due():
+            return None
+        return cached.served
 
     def _clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
         if self._gate is None:
@@ -178,3 +187,29 @@ class ServerGate:
             if path:
                 text = text.replace(path, f"the {level}'s policy")
         return text
+
+
+class PromptGate:
+    """Finds the skills of repositories that models do not get as prompts, either. Thread-safe."""
+
+    def __init__(self, open_gate: Callable[[], ServerGate]) -> None:
+        self._open_gate = open_gate
+        self._gates = LruCache[str, ServerGate](_MAX_SNAPSHOTS)
+
+    def find_held(self, revision: str, skills: Iterable[CatalogSkill]) -> frozenset[str]:
+        """Return the names of held skills."""
+        gate = self._gates.get(revision)
+        if gate is None:
+            gate = self._open_gate()
+            self._gates.put(revision, gate)
+        return _get_held_names(gate.clear(revision, skills))
+
+    def find_known_held(self, revision: str) -> frozenset[str] | None:
+        """Return the same, or None if files must be read for it. Never blocks."""
+        gate = self._gates.get(revision)
+        served = None if gate is None else gate.find_cleared(revision)
+        return None if served is None else _get_held_names(served)
+
+
+def _get_held_names(served: ServedClearance) -> frozenset[str]:
+    return frozenset(one.skill.name for one in served.clearance.held)

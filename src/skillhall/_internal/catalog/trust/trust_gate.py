@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.trust.policies import Policies, SkillEvidence
     from skillhall._internal.policy.trust.trust_action import TrustPolicy
     from skillhall._internal.sources.folder.candidate import Signature
-    from skillhall._internal.storage.revocation_store import RevocationStore
     from skillhall._internal.storage.trust_store import TrustRecords, TrustStore
 
 PROJECT_SOURCE = "project"  # the label of roots that a stranger may have written
@@ -81,13 +80,13 @@ class TrustGate:
     policy_files: Mapping[str, str] = field(default_factory=dict)  # paths by level
     risks_file: TrustCacheFile | None = None
     open_sources: Callable[[], Callable[[str], str]] = lambda: lambda _: ""  # by folder
-    revocations: RevocationStore | None = None
+    revocations_file: str = ""
     is_server: bool = False  # whether the skills are those of a server
 
     @property
     def watched_paths(self) -> Sequence[str]:
         """The files of the approvals, of the policies and of the revocations."""
-        revocations = () if self.revocations is None else (self.revocations.path,)
+        revocations = (self.revocations_file,) if self.revocations_file else ()
         return (self.store.path, *self.policy_files.values(), *revocations)
 
     def find_linked_folders(self) -> Sequence[str]:
@@ -232,10 +231,14 @@ class TrustGate:
     def _read_revoked(self, loaded: LoadedPolicies | None) -> tuple[Mapping[str, str], str]:
         """Return the revoked digests, and why a list cannot be used."""
         # Most machines have no lists.
-        if self.revocations is None or not is_present(self.revocations.path):
+        if not self.revocations_file or not is_present(self.revocations_file):
             return {}, ""
+        from skillhall._internal.catalog.trust.revoked_skills import (  # noqa: PLC0415
+            read_revocations,
+        )
+
         try:
-            known = self.revocations.read()
+            known = read_revocations(self.revocations_file)
         except ConfigInvalid as error:
             return {}, str(error)
         except OSError as error:

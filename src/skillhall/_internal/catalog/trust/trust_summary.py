@@ -59,7 +59,6 @@ class TrustSummary(NamedTuple):
     risk: str = ""
     signature: SignatureCheck = SignatureCheck()
     needs_approval: bool = True  # whether an approval would change the decision
-    is_history_read: bool = True  # False if the versions in a database were not read
 
     def with_revocation(self, reason: str) -> TrustSummary:
         """Return the summary of a skill that this server revoked."""
@@ -118,8 +117,6 @@ class TrustSummary(NamedTuple):
 
     def _describe_approval(self) -> str:
         approval = self.approval
-        if not self.is_history_read:
-            return "recorded with the versions of this server"
         if approval is None:
             if self.decision.is_cleared:
                 return f"not needed, {self.decision.rule}"
@@ -130,8 +127,6 @@ class TrustSummary(NamedTuple):
 
     def _describe_change(self) -> str:
         current = self.short_digest or "files that were not read"
-        if not self.is_history_read:
-            return f"recorded with the versions of this server; now {current}"
         if self.approval is None:
             return f"nothing was approved before; now {current}"
         if self.is_changed:

@@ -56,7 +56,7 @@ MAX_COMMENT = 2000  # characters
 PUBLIC_STATES = frozenset({VersionState.APPROVED, VersionState.YANKED})
 _EXECUTABLE_BIT = 0o100
 _NUMBER = re.compile("[1-9][0-9]{0,17}")
-_DIGEST = re.compile("sha256:[0-9a-f]{8,64}")
+_DIGEST = re.compile("sha256:[0-9a-f]{64}")
 
 
 class VersionList(NamedTuple):
@@ -210,8 +210,7 @@ class SkillVersions:
         """
         listed = self.list(skill, with_drafts=with_drafts)
         for row in listed.versions:
-            is_digest = version.startswith("sha256:") and row.digest.startswith(version)
-            if str(row.number) != version and not is_digest:
+            if version not in (str(row.number), row.digest):
                 continue
             if row.state is VersionState.YANKED and not with_drafts:
                 raise VersionYanked(skill, row.number, _find_reason(listed, row.number))

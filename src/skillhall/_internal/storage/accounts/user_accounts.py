@@ -19,12 +19,13 @@ from skillhall._internal.storage.accounts.passwords import (
 )
 from skillhall._internal.storage.credential_cache import CredentialCache
 from skillhall._internal.storage.records import StoredUser, UserLink
-from skillhall.errors import FieldRefused, LinkExpired, UserNotFound
+from skillhall.errors import Conflict, FieldRefused, IdentityRefused, LinkExpired, UserNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from skillhall._internal.policy.access.actor import Actor
+    from skillhall._internal.storage.accounts.oidc_provider import ProviderIdentity
     from skillhall._internal.storage.accounts.user_rows import SqlUserTable
     from skillhall._internal.storage.credential_cache import UseRecorder
 
@@ -98,6 +99,49 @@ class UserAccounts:
         )
         code, link = self._build_link(user)
         return NewUser(user, code, self.table.add(user, actor, link))
+
+    def sign_in_identity(self, identity: ProviderIdentity, actor: Actor) -> StoredUser:
+        """Return the user with an identity of the identity provider; add or update the user.
+
+        A user is never found by name or e-mail: both can belong to someone else.
+        Raises: IdentityRefused if there is no such user and none may be added, or the user is
+        disabled, DatabaseUnavailable.
+        """
+        user = self.table.find_identity(identity.issuer, identity.subject)
+        if user is None:
+            return self._add_identity(identity, actor)
+        if user.disabled is not None:
+            raise IdentityRefused("your account is disabled")
+        if identity.has_role_claim and identity.role not in {None, user.role}:
+            role = str(identity.role)
+            actor = actor._replace(user=user.name)
+            return self.table.change(user, actor, "role", self._now(), {"role": role})
+        return user
+
+    def _add_identity(self, identity: ProviderIdentity, actor: Actor) -> StoredUser:
+        if identity.role is None:
+            raise IdentityRefused("you have no account on this server")
+        display = "".join(filter(str.isprintable, identity.display)).strip()[:MAX_DISPLAY_LENGTH]
+        for name in _suggest_names(identity.name):
+            user = StoredUser(
+                id=secrets.token_hex(8),
+                name=name,
+                display=display,
+                role=identity.role.value,
+                created=self._now(),
+                issuer=identity.issuer,
+                subject=identity.subject,
+            )
+            try:
+                self.table.add(user, actor._replace(user=name), None)
+            except Conflict:
+                # Another server may have added the same person at the same time.
+                added = self.table.find_identity(identity.issuer, identity.subject)
+                if added is not None:
+                    return added
+            else:
+                return user
+        raise IdentityRefused("your name is taken by other users")
 
     def list(self) -> Sequence[StoredUser]:
         """Return the users, sorted by name. Raises: DatabaseUnavailable."""
@@ -198,6 +242,17 @@ class UserAccounts:
 
     def _now(self) -> str:
         return self.clock().isoformat(timespec="seconds")
+
+
+def _suggest_names(preferred: str) -> list[str]:
+    """Return valid names for a new user, the best first."""
+    text = re.sub(r"[^a-z0-9._-]+", "-", preferred.lower().partition("@")[0]).strip("-._")[:56]
+    base = text if text and text not in _RESERVED_NAMES else "user"
+    return [
+        base,
+        *(f"{base}-{number}" for number in range(2, 20)),
+        f"{base}-{secrets.token_hex(3)}",
+    ]
 
 
 def check_display(text: str) -> str:

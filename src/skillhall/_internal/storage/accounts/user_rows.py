@@ -79,7 +79,8 @@ class SqlUserTable:
                 connection.execute(insert(users), values)
             except IntegrityError:
                 raise Conflict(f"the user {user.name!r}") from None
-            count = len(connection.execute(adopt_all).all())
+            # The identity provider chose the name, so it must not decide about tokens.
+            count = 0 if user.issuer else len(connection.execute(adopt_all).all())
             if link is not None:
                 connection.execute(insert(user_links), vars_of(link))
             _record(connection, actor, "add", user, user.created, {"role": user.role})

@@ -203,9 +203,10 @@ class SharedSkillWriter(SharedSkillReader):
     def delete(self, identity: str) -> None:
         """Delete a skill and the files of its versions."""
         self._note_digests(identity, "")
+        is_draft = self._review is not ReviewMode.OFF and not self.history.find_current(identity)
         delete_owner(self._connection, SKILL_OWNER, identity)
         self.history.delete_files(identity)
-        self.history.add_event(SKILL_DELETED, identity)
+        self.history.add_event(VERSION_CHANGED if is_draft else SKILL_DELETED, identity)
 
     def add_audit_rows(self, at: str, actor: Actor, action: str) -> None:
         """Add a row to the audit log for each changed skill."""

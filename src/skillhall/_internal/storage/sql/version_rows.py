@@ -426,7 +426,11 @@ class VersionWriter(VersionReader):
         """Publish the events, and number the changed skills and current versions."""
         if not self._events:
             return
-        events = [Event(kind, skill, "", 0, {}, self.at) for skill, kind in self._events.items()]
+        # Clients may read events, but not which skills have drafts.
+        events = [
+            Event(kind, "" if kind == VERSION_CHANGED else skill, "", 0, {}, self.at)
+            for skill, kind in self._events.items()
+        ]
         number = add_events(self.connection, *events)
         if self._changed_shared:
             is_changed = shared_skills.c.id.in_(self._changed_shared)

@@ -95,7 +95,6 @@ def show_skill(request: PageRequest) -> Response:
         activation=_render_activation(request, details),
         is_editable=entry.source == "user",
         trust=request.collection.summarize_trust(skill),
-        source=entry.source,
         has_versions=entry.source == "user" and request.collection.versions is not None,
     )
 
@@ -105,13 +104,6 @@ def _render_activation(request: PageRequest, details: SkillDetails) -> str:
     if details.entry.revocation is not None:
         return ""
     return request.site.default_agent_skills.render_activation_text(details.entry.id)
-
-
-def show_trust(request: PageRequest) -> Response:
-    """Show who wrote and approved a skill, with its history in the database."""
-    skill = request.collection.find(request.path_params["id"])
-    trust = request.collection.summarize_trust(skill, with_history=True)
-    return render(request, "trust.html", skill.name, id=skill.id, trust=trust, source=skill.source)
 
 
 def list_files(request: PageRequest) -> Response:

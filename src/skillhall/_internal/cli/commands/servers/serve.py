@@ -112,7 +112,7 @@ def _serve(settings: Settings, log_level: str) -> None:
         accepted_tokens=database.token_cache,
         sign_ins=database.sign_ins,
         users=database.users,
-        accounts=database.accounts,
+        accounts=database.open_accounts(settings),
         check_database=database_problem.get,
         embedding=embedding,
         audit=database.audit,

@@ -102,7 +102,7 @@ def test_command_line_is_refused_what_the_role_does_not_allow(
 
 
 def test_read_token_of_an_administrator_cannot_write(hall: AccountServer) -> None:
-    accounts = hall.database.accounts
+    accounts = hall.accounts
     text = accounts.tokens.create("read only", "administrator", [AccessScope.READ]).text
     hall.database.token_cache.try_refresh()
     headers = {"Authorization": f"Bearer {text}"}
@@ -158,7 +158,7 @@ def test_user_manages_own_tokens_only(hall: AccountServer) -> None:
     assert send("POST", tokens, {"label": "more", "scopes": ["write"]}, **mine) == 403
     assert send("POST", tokens, {"label": "longer", "scopes": ["read"]}, **mine) == 403
     # The tokens of others do not exist.
-    other = hall.database.accounts.tokens.create("other", "reader").stored
+    other = hall.accounts.tokens.create("other", "reader").stored
     assert send("DELETE", f"{tokens}/{other.id}") == 404
     assert send("DELETE", f"{tokens}/{data['id']}") == 200
     account = hall.server.request("GET", "/api/v1/account", headers=cookie).json["data"]
