@@ -6,9 +6,11 @@ Most skills come from repositories and folders, and the modules that fetch take 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
+from skillhall._internal.fs.handles import open_root, read_below
+from skillhall._internal.skill.bundle import RelativePath
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 # As in `lock` and `revocation_check`, which this module must not import.
 _LOCK_FILES = ("skillhall-lock.json", ".agents/.skillhall-lock.json")  # of a project, of a user
+_MAX_LOCK_SIZE = 4 * 1024 * 1024  # bytes
 _SERVER_PATHS = ("/api/v1/skills/", "/.well-known/")
 
 
@@ -56,8 +59,11 @@ def _may_know_servers(settings: Settings, sources: Iterable[str] = ()) -> bool:
         return True
     folders = (settings.working_directory, settings.home)
     for folder, name in zip(folders, _LOCK_FILES, strict=True):
-        with suppress(OSError), open(os.path.join(folder, name), "rb") as file:  # noqa: PTH118, PTH123 - pathlib takes 5 ms to import
-            text = file.read()
+        if not os.path.lexists(os.path.join(folder, name)):  # noqa: PTH118 - pathlib takes 5 ms to import
+            continue
+        # Never waits: a project may contain a pipe of this name. Commands report unreadable files.
+        with suppress(SkillhallError, OSError), closing(open_root(folder)) as root:
+            text = read_below(root, RelativePath.parse(name), _MAX_LOCK_SIZE)
             if any(path.encode() in text for path in _SERVER_PATHS):
                 return True
     return False
