@@ -79,6 +79,7 @@ def test_fastmcp_client_lists_and_reads_skills(tmp_path: Path) -> None:
 
     assert result["version"] == "2026-07-28"
     assert [skill["frontmatter"]["name"] for skill in result["listed"]] == ["files", *names]
+    assert result["got"]["meta"].pop("skillhall/trust")
     assert result["got"] == result["listed"][1]
     assert result["odd"] == make_skill_md("Odd Name").decode()
     assert [*result["files"]] == [

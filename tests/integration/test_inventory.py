@@ -75,6 +75,8 @@ def test_inventory_is_sent_only_on_request_and_shows_where_a_digest_is(
     with open_tokens(server.settings) as tokens:
         created = tokens.create("laptop", scopes=[AccessScope.REPORT])
     monkeypatch.setenv("SKILLHALL_SERVER_TOKEN", created.text)
+    headers = {"Authorization": f"Bearer {created.text}"}
+    wait_until(lambda: server.http.request("GET", path, headers=headers).status == 403)
     for label in ("laptop-7", "ci"):
         result = cli("inventory", "send", server.url, "--as", label)
         assert (result.code, f"sent 3 skills as {label}" in result.err) == (0, True), result.err
@@ -87,7 +89,6 @@ def test_inventory_is_sent_only_on_request_and_shows_where_a_digest_is(
     assert server.http.request("POST", "/api/v1/revocations", revocation).status == 201
     [row] = server.http.request("GET", f"{path}?state=revoked").json["data"]["skills"]
     assert row["revoked"]["reason"] == "bad"
-    headers = {"Authorization": f"Bearer {created.text}"}
     assert server.http.request("GET", path, headers=headers).status == 403
     assert server.http.request("POST", "/api/v1/revocations", revocation, headers).status == 403
 

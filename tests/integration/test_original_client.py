@@ -379,7 +379,7 @@ def test_wrong_method_lists_the_allowed_ones(
 
 
 @pytest.mark.parametrize(
-    "path", ["/namespaces", "/resources", "/users", "/knowledge/ask", "/tools/"]
+    "path", ["/namespaces", "/resources", "/teams", "/knowledge/ask", "/tools/"]
 )
 def test_unknown_route_is_not_found(server: Replica, path: str) -> None:
     reply = server.request("GET", f"{API}{path}", headers=BEARER)

@@ -186,7 +186,7 @@ class UseVersionRequest(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    number: int = Field(ge=1)
+    number: int = Field(ge=1, le=2**31 - 1)
     comment: str = _COMMENT
 
 
