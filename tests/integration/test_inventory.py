@@ -21,6 +21,7 @@ from skillhall._internal.storage.sql.inventory_rows import SqlInventoryTable
 from skillhall.errors import Conflict, FieldRefused
 from tests.support.databases import TIMESTAMP
 from tests.support.project_cli import Cli, make_cli
+from tests.support.replicas import wait_until
 from tests.support.servers import TOKEN
 from tests.support.skills import make_skill, make_skill_md
 from tests.support.trust_server import TrustServer, open_tokens, run_trust_server

@@ -115,11 +115,9 @@ def test_commands_in_documents_exist_with_their_options(document: str) -> None:
         context = click.Context(cli, info_name="skillhall")
         rest = arguments
         while isinstance(command, click.Group) and rest:
-            subcommand = command.get_command(context, rest[0])
-            if subcommand is None and command.invoke_without_command:
-                break  # the group has arguments of its own
+            _, subcommand, rest = command.resolve_command(context, [*rest])
             assert subcommand is not None, arguments
-            command, rest = subcommand, rest[1:]
+            command = subcommand
             context = click.Context(command, context, info_name=command.name)
         command.make_parser(context).parse_args([*rest])
 

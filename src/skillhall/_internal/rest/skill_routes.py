@@ -60,6 +60,7 @@ from skillhall._internal.skill_store.serializers import (
 )
 from skillhall._internal.skill_store.store import ImportReport
 from skillhall._internal.skill_store.versions.skill_versions import parse_pin
+from skillhall.errors import SkillNotFound, VersionNotFound
 
 SKILLS_PATH = "/api/v1/skills"
 _SKILL_PATH = SKILLS_PATH + "/{id}"
@@ -439,7 +440,10 @@ def _list_drafts(collection: Collection) -> dict[str, object]:
     rows = []
     for draft in drafts:
         pinned = f"{draft.skill}@{draft.number}"
-        entry = collection.details(pinned, with_drafts=True).entry
+        try:
+            entry = collection.details(pinned, with_drafts=True).entry
+        except (SkillNotFound, VersionNotFound):  # its skill was deleted
+            continue
         rows.append({**serialize_skill(entry), "version": serialize_version(draft)})
     return {"skills": rows, "total": len(rows)}
 
