@@ -14,6 +14,7 @@ import click
 import pytest
 
 from skillhall._internal.cli.app import cli
+from skillhall._internal.cli.options import DefaultCommandGroup
 from skillhall._internal.cli.runner import run
 from tests.support.github_api_server import Repository, run_github_api_server
 from tests.support.model_server import model_server
@@ -115,9 +116,11 @@ def test_commands_in_documents_exist_with_their_options(document: str) -> None:
         context = click.Context(cli, info_name="skillhall")
         rest = arguments
         while isinstance(command, click.Group) and rest:
-            _, subcommand, rest = command.resolve_command(context, [*rest])
+            subcommand = command.get_command(context, rest[0])
+            if subcommand is None and isinstance(command, DefaultCommandGroup):
+                subcommand, rest = command.default, ["", *rest]
             assert subcommand is not None, arguments
-            command = subcommand
+            command, rest = subcommand, rest[1:]
             context = click.Context(command, context, info_name=command.name)
         command.make_parser(context).parse_args([*rest])
 
