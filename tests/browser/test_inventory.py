@@ -86,7 +86,7 @@ def test_revoked_skill_is_marked_on_its_page_and_in_the_list(visitor: BrowserSes
     expect(row.get_by_text("Revoked")).to_be_visible()
     row.get_by_role("link", name="pdf-tools").first.click()
     expect(page.get_by_role("note")).to_contain_text("Reason: sends keys away")
-    expect(page.get_by_text("pdf-tools@2")).to_be_visible()
+    expect(page.get_by_text("pdf-tools@2", exact=True)).to_be_visible()
 
 
 def test_checklist_is_answered_for_the_server_and_for_a_skill(visitor: BrowserSession) -> None:

@@ -119,7 +119,7 @@ def test_row_expands_to_its_files(visitor: BrowserSession) -> None:
 def test_skill_page_shows_body_digest_and_listing(visitor: BrowserSession) -> None:
     page = visitor.open_page("/skill/pdf-tools")
     expect(page.get_by_role("heading", name="PDF tools")).to_be_visible()
-    expect(page.get_by_text("sha256:")).to_be_visible()
+    expect(page.locator("#digest")).to_be_visible()
     expect(page.locator("#listing")).to_contain_text("<name>pdf-tools</name>")
     page.get_by_role("link", name="forms", exact=True).click()
     expect(page).to_have_url(re.compile("/skill/pdf-tools/files/references/forms.md"))
