@@ -276,6 +276,17 @@ def test_yanked_digest_is_revoked_until_it_is_approved_again(team: Team) -> None
     assert not SqlRevocationTable(team.database).list()[-1].is_revoked
 
 
+def test_yank_revokes_the_files_that_installers_get_too(team: Team) -> None:
+    files = {"SKILL.md": make_skill_md("pdf", "Reads.", "Body."), ".notes": b"x"}
+    bind_actor(team.store, AUTHOR).import_(build_single_bundle(files, "pdf"))
+    team.versions.submit("pdf", 1, AUTHOR)
+    digest = team.versions.show("pdf", 1).version.digest
+    team.versions.approve("pdf", 1, REVIEWER, digest)
+    team.versions.yank("pdf", 1, REVIEWER, "deletes files")
+    revoked = {entry.digest for entry in SqlRevocationTable(team.database).list()}
+    assert revoked == {digest, build("Body.").digest()}
+
+
 def test_versions_with_the_bytes_of_a_yanked_one_are_yanked_too(team: Team) -> None:
     for body in ("First.", "Second.", "First."):
         team.publish(body)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import ServerSettings
     from skillhall._internal.wiring.database import (  # imports the database driver
         AccessTokens,
-        Accounts,
         NewToken,
         Token,
         User,
@@ -58,7 +57,7 @@ def describe_state(user: User) -> str:
     return "active" if user.password or user.issuer else "invited"
 
 
-def serialize_token(token: Token, accounts: Accounts) -> dict[str, object]:
+def serialize_token(token: Token, tokens: AccessTokens) -> dict[str, object]:
     """Return a token as JSON, without its text."""
     return {
         "id": token.id,
@@ -68,7 +67,7 @@ def serialize_token(token: Token, accounts: Accounts) -> dict[str, object]:
         "scopes": [*token.scopes],
         "expires": token.expires,
         "used": token.used,
-        "state": accounts.tokens.describe_state(token),
+        "state": tokens.describe_state(token),
     }
 
 

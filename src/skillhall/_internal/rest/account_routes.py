@@ -135,7 +135,9 @@ def list_own_tokens(request: Request, accounts: _Accounts) -> Response:
     """List one's own tokens, oldest first."""
     user = require_user(request.scope.get(CREDENTIAL_KEY))
     tokens = accounts.tokens.list(user=user.id)
-    return SuccessResponse({"tokens": [serialize_token(token, accounts) for token in tokens]})
+    return SuccessResponse(
+        {"tokens": [serialize_token(token, accounts.tokens) for token in tokens]}
+    )
 
 
 @router.post(
@@ -153,7 +155,7 @@ def create_token(
     credential: Credential | None = request.scope.get(CREDENTIAL_KEY)
     tokens = accounts.tokens.acting_as(actor_of(request.scope))
     created = create_own_token(tokens, credential, body.label, body.scopes, lifetime)
-    data = {**serialize_token(created.stored, accounts), "token": created.text}
+    data = {**serialize_token(created.stored, accounts.tokens), "token": created.text}
     return SuccessResponse(data, 201)
 
 

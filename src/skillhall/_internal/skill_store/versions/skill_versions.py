@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from skillhall._internal.installer.install import build_bundle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
+from skillhall._internal.policy.readable_files import is_publishable
 from skillhall._internal.policy.trust.revocations import Revocation
 from skillhall._internal.policy.trust.risk_level import RiskLevel, rate_risk
 from skillhall._internal.policy.trust.version_review import (
@@ -22,6 +23,7 @@ from skillhall._internal.policy.trust.version_review import (
     choose_current,
     find_refusal,
 )
+from skillhall._internal.skill.bundle import compute_digest
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
@@ -448,12 +450,22 @@ def _revoke(  # noqa: PLR0913, PLR0917 - what a yank says
     reason: str,
     current: int | None,
 ) -> None:
-    """Revoke the digest of a yanked version; withdraw that if it is approved again."""
+    """Revoke the digests of a yanked version; withdraw that if it is approved again."""
     if verb in (VersionVerb.YANK, VersionVerb.APPROVE):
         instead = f"{version.skill}@{current}" if current is not None else ""
-        revocation = Revocation(version.digest, version.skill, reason, writer.at, instead)
         is_revoked = verb is VersionVerb.YANK
-        add_revocation(writer.connection, actor, revocation, is_revoked=is_revoked)
+        for digest in _list_digests(writer, version):
+            revocation = Revocation(digest, version.skill, reason, writer.at, instead)
+            add_revocation(writer.connection, actor, revocation, is_revoked=is_revoked)
+
+
+def _list_digests(reader: VersionReader, version: SkillVersion) -> tuple[str, ...]:
+    """Return the digest of all files, and of those that installers get, if they differ."""
+    files = reader.read_files(version.skill, version.number)
+    if all(map(is_publishable, files)):
+        return (version.digest,)
+    published = [(path, file.size, file.digest) for path, file in files.items()]
+    return version.digest, compute_digest(row for row in published if is_publishable(row[0]))
 
 
 def _scan(skill: str, bundle: Bundle) -> VersionScan:

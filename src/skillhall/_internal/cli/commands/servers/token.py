@@ -128,16 +128,9 @@ def _open_tokens() -> Iterator[AccessTokens]:
 
 
 def _serialize_token(token: Token, tokens: AccessTokens) -> dict[str, object]:
-    return {
-        "id": token.id,
-        "label": token.label,
-        "created": token.created,
-        "owner": token.owner,
-        "scopes": [*token.scopes],
-        "expires": token.expires,
-        "used": token.used,
-        "state": tokens.describe_state(token),
-    }
+    from skillhall._internal.http.users import serialize_token
+
+    return serialize_token(token, tokens)
 
 
 def _format_cell(value: object) -> str:
