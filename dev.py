@@ -21,11 +21,14 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import venv
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 # Comes before the first annotation, which an older Python may fail to evaluate.
 if sys.version_info < (3, 11):
@@ -81,12 +84,17 @@ def environment(**extra: str) -> dict[str, str]:
 
 
 def start(
-    command: Sequence[object], *, cwd: Path | None = ROOT, to_stderr: bool = False, **extra: str
+    command: Sequence[object],
+    *,
+    cwd: Path | None = ROOT,
+    stdout: IO[str] | None = None,
+    stderr: IO[str] | None = None,
+    **extra: str,
 ) -> int:
     """Run a command with `extra` in its environment and return its exit code."""
-    arguments, stdout = [str(part) for part in command], sys.stderr if to_stderr else None
-    env = environment(**extra)
-    code = subprocess.run(arguments, cwd=cwd, env=env, stdout=stdout, check=False).returncode
+    arguments, env = [str(part) for part in command], environment(**extra)
+    done = subprocess.run(arguments, cwd=cwd, env=env, stdout=stdout, stderr=stderr, check=False)
+    code = done.returncode
     return code if code >= 0 else 128 - code  # a signal, as shells report it
 
 
@@ -155,7 +163,7 @@ def fetch_npm_packages() -> bool:
     program = npm()
     flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
-    if program is None or start([program, "ci", *flags], to_stderr=True, PATH=path):
+    if program is None or start([program, "ci", *flags], stdout=sys.stderr, PATH=path):
         say("the npm packages cannot be fetched; some browser tests will fail")
         say("hint: check the network, then run python3 dev.py setup")
         return False
@@ -189,15 +197,33 @@ def npm() -> str | None:
     return found
 
 
-def steps(*commands: Sequence[str]) -> int:
-    """Run tools of `.venv` in order until one fails, and return the last exit code."""
+def steps(*commands: Sequence[str], output: IO[str] | None = None) -> int:
+    """Run tools of `.venv` in order until one fails, and return the last exit code.
+
+    With `output`, everything they print is written to that file.
+    """
     for tool, *arguments in commands:
-        say(f"$ {' '.join([tool, *arguments])}")
-        code = start([BIN / tool, *arguments])
+        print(f"$ {' '.join([tool, *arguments])}", file=output or sys.stderr, flush=True)
+        code = start([BIN / tool, *arguments], stdout=output, stderr=output)
         if code:
-            say(f"{tool} failed with exit code {code}")
+            print(f"{tool} failed with exit code {code}", file=output or sys.stderr, flush=True)
             return code
     return 0
+
+
+def steps_side_by_side(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> int:
+    """Run two groups of tools at the same time, and return the first exit code that is not 0.
+
+    The output of the second group is printed after that of the first.
+    """
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        with ThreadPoolExecutor(max_workers=1) as executor:
+            running = executor.submit(steps, *second, output=output)
+            code = steps(*first)
+        output.seek(0)
+        shutil.copyfileobj(output, sys.stdout)
+        sys.stdout.flush()
+        return code or running.result()
 
 
 # Coverage doubles the time of a test, so it is measured in these tests only, which reach most code,
@@ -206,20 +232,25 @@ MEASURED = ["tests/unit", "tests/contract", "tests/golden", "tests/properties"]
 MEASURED += [
     f"tests/integration/test_{name}.py"
     for name in (
-        *("backup", "chat", "followed_repositories", "generate", "installer", "linked_folders"),
-        *("mcp_check", "mcp_sources", "prompts_command", "session_command", "shutdown", "stalls"),
-        *("policy", "token_command", "trust", "unknown_routes", "without_git"),
+        *("backup", "chat", "embedding_job", "embeddings", "eval_agents", "eval_compare"),
+        *("eval_run", "eval_triggers", "followed_repositories", "generate", "installer"),
+        *("linked_folders", "mcp_check", "mcp_sources", "policy", "prompts_command"),
+        *("session_command", "shutdown", "skill_routes", "stalls", "token_command", "trust"),
+        *("unknown_routes", "version_command", "without_git"),
     )
 ]
 PURE = ",".join(f"src/skillhall/_internal/{name}/*" for name in ("skill", "policy", "render"))
-TESTS = (
-    # These tests rarely wait for other processes, so a third process would not help.
-    ["pytest", "-n", "2", "--cov", "--cov-report=", *MEASURED],
+# These tests rarely wait for other processes, so a third process would not help. The reports check
+# the coverage, because they take 10 s, in which one core would be idle.
+MEASURED_TESTS = ["pytest", "-n", "2", "--cov", "--cov-report=", "--cov-fail-under=0", *MEASURED]
+COVERAGE_REPORTS = (
+    ["coverage", "report", "--format=total"],
     ["coverage", "report", f"--include={PURE}", "--fail-under=99"],
-    ["pytest", *(f"--ignore={path}" for path in (*MEASURED, "tests/browser"))],
-    # Playwright has an event loop in the main thread, where other tests run theirs.
-    ["pytest", "tests/browser"],
 )
+OTHER_TESTS = ["pytest", "-n", "2", *(f"--ignore={path}" for path in (*MEASURED, "tests/browser"))]
+# Playwright has an event loop in the main thread, where other tests run theirs. The two wait for
+# servers and pages often, so they run at the same time.
+BROWSER_TESTS = ["pytest", "-n", "1", "tests/browser"]
 PREPARATION = (
     ["pytest", "--collect-only", "-n", "0"],
     ["python", "-m", "tests.support.chromium"],
@@ -241,8 +272,12 @@ def test(*arguments: str) -> int:
     fetch_npm_packages()
     begun = time.monotonic()
     # With arguments, only some tests run, so coverage is not checked.
-    tests = (["pytest", *arguments],) if arguments else TESTS
-    code = steps(*LINT, ["lint-imports"]) or check_types_and_prepare_tests() or steps(*tests)
+    code = steps(*LINT, ["lint-imports"]) or check_types_and_prepare_tests()
+    if arguments:
+        code = code or steps(["pytest", *arguments])
+    else:
+        code = code or steps(MEASURED_TESTS)
+        code = code or steps_side_by_side([OTHER_TESTS], [*COVERAGE_REPORTS, BROWSER_TESTS])
     outcome = "a check failed" if code else "all checks passed"
     print(f"{outcome} after {time.monotonic() - begun:.0f} s", flush=True)
     return code

@@ -21,6 +21,7 @@ from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.wiring.database import open_database
 from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.validation import build_content
+from tests.support.actors import ACTOR
 from tests.support.databases import make_postgres_database
 from tests.support.postgres import shared_server
 from tests.support.replicas import Replica
@@ -87,7 +88,7 @@ def fill(server: Replica, skills: int, sessions: int) -> None:
         data_directory=str(server.folder / "data"),
     )
     with closing(open_database(settings)) as database:
-        workspace = make_workspace(SqlWorkspaceStore(database), "b")
+        workspace = make_workspace(SqlWorkspaceStore(database, actor=ACTOR), "b")
         zones = [*Zone]
         for number in range(sessions):
             texts = [f"{number} {block} {_SENTENCE * 10}" for block in range(BLOCKS)]

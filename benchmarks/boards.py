@@ -15,6 +15,7 @@ from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.workspace import BlockContent, Zone
 from skillhall._internal.workspace.validation import build_content
 from skillhall._internal.workspace.workspace import Workspace
+from tests.support.actors import ACTOR
 from tests.support.browsers import BrowserSession, launch, run_server
 from tests.support.databases import TIMESTAMP
 from tests.support.session_boards import SessionBoard
@@ -60,7 +61,7 @@ def open_workspace_of() -> Iterator[Workspace]:
     """A workspace on SQLite."""
     with TemporaryDirectory() as folder:
         database = Database(f"sqlite:///{folder}/bench.db", TIMESTAMP)
-        yield make_workspace(SqlWorkspaceStore(database), "b")
+        yield make_workspace(SqlWorkspaceStore(database, actor=ACTOR), "b")
         database.close()
 
 

@@ -28,6 +28,7 @@ from benchmarks.texts import name_at
 from benchmarks.trees import TreeSpec, ensure_tree
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.skill_rows import SharedSkillWriter, SqlSharedSkillTable
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP, make_postgres_database
 from tests.support.postgres import shared_server
 
@@ -357,7 +358,7 @@ def _fill_database(url: str, folder: Path) -> None:
                 }
                 writer.put(skill.name, files, "added")
 
-        table.write(write, TIMESTAMP)
+        table.write(write, TIMESTAMP, actor=ACTOR)
     database.close()
 
 

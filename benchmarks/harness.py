@@ -50,6 +50,7 @@ class Contender:
     repeat: int = 1
     first_line: bytes = b""  # sent to stdin; the process is measured until it answers, then ended
     exit_codes: tuple[int, ...] = (0,)  # others are failures
+    folder: str | None = None  # the working directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,7 @@ def run_until_answer(contender: Contender) -> Sample:
     started = time.perf_counter()
     with subprocess.Popen(
         contender.command,
+        cwd=contender.folder,
         env=environment,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -140,14 +142,19 @@ def run_until_answer(contender: Contender) -> Sample:
         process.stdin.write(contender.first_line)
         process.stdin.flush()
         answer = process.stdout.readline()
-        # Time on the CPU in nanoseconds, of Linux. Resource usage would include what follows.
-        schedule = Path(f"/proc/{process.pid}/schedstat")
-        cpu = int(schedule.read_text(encoding="ascii").split()[0]) / 1e9
+        # Resource usage would include what follows.
+        cpu = read_cpu_time(process.pid)
         wall = time.perf_counter() - started
         process.kill()
     if not answer:
         raise BenchmarkError(f"{contender.name!r} does not answer")
     return Sample(wall, cpu, 0.0)
+
+
+def read_cpu_time(process: int) -> float:
+    """Return the seconds that all threads of a process were on a CPU, on Linux."""
+    threads = Path(f"/proc/{process}/task").glob("*/schedstat")
+    return sum(int(one.read_text(encoding="ascii").split()[0]) for one in threads) / 1e9
 
 
 def _show_progress(text: str) -> None:
@@ -181,6 +188,7 @@ def _launch(contender: Contender, output: Path, errors: IO[bytes]) -> bytes:
     with os.fdopen(reader, "rb") as report, output.open("wb") as out:
         process = subprocess.Popen(
             (*launcher, *contender.command),
+            cwd=contender.folder,
             env=_build_environment(contender),
             stdin=subprocess.DEVNULL,
             stdout=out,

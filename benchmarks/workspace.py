@@ -17,6 +17,7 @@ from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.ordering import BlockPlacement
 from skillhall._internal.workspace.validation import build_content
 from skillhall._internal.workspace.workspace import Workspace
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP, make_postgres_database
 from tests.support.postgres import shared_server
 from tests.support.workspaces import make_workspace
@@ -44,7 +45,7 @@ def _postgres() -> Iterator[str]:
 
 def _report(name: str, url: str, plan: Plan) -> Iterator[Report]:
     database = Database(url, TIMESTAMP)
-    desk = make_workspace(SqlWorkspaceStore(database), "b")
+    desk = make_workspace(SqlWorkspaceStore(database, actor=ACTOR), "b")
     sessions = {size: _session(desk, size) for size in (SMALL, LARGE)}
     total = plan.rounds + DISCARDED_ROUNDS
     rounds = [_round(desk, sessions) for _ in range(total)][DISCARDED_ROUNDS:]

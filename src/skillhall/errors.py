@@ -32,7 +32,6 @@ chosen by `kind`.
 
 from __future__ import annotations
 
-import re
 import warnings
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, dataclass_transform
@@ -147,15 +146,14 @@ AccessProblem: TypeAlias = Literal[
 
 _MAX_TEXT = 200  # characters of a fact that a message repeats
 _MAX_NAMES = 5  # names that a message repeats
-_WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @dataclass_transform(eq_default=False)
 class SkillhallError(Exception):
     """The base class of all errors that Skillhall raises deliberately.
 
-    A subclass declares its facts as annotated attributes, in the order of its constructor, and a
-    template for the message.
+    A subclass names its code, and declares its facts as annotated attributes, in the order of its
+    constructor, and a template for the message.
 
     ```python
     from skillhall import SkillhallError, Skills
@@ -167,17 +165,22 @@ class SkillhallError(Exception):
     ```
     """
 
-    code = "internal"
+    code: str = "internal"
     kind: ClassVar[str] = "internal"  # unique for each class
-    template = ""
+    _template = ""
     hint = ""  # advice from the code that raises the error, if it has any
     _fact_names: tuple[str, ...] = ()
     _redacted_names: tuple[str, ...] = ()  # facts that may be URLs with credentials
 
-    def __init_subclass__(cls) -> None:
-        """Derive the kind from the name of the class and collect its facts."""
+    def __init_subclass__(cls, code: str = "") -> None:
+        """Derive the kind from the name of the class and collect its facts.
+
+        Without a `code`, the class has that of its family.
+        """
         super().__init_subclass__()
-        cls.kind = _WORD_START.sub("_", cls.__name__).lower()
+        cls.code = code or cls.code
+        words = "".join([f"_{c}" if c.isupper() else c for c in cls.__name__])
+        cls.kind = words.removeprefix("_").lower()
         # `inspect.get_annotations` would import a module that most commands do not need.
         own = cls.__dict__.get("__annotations__", {})  # noqa: RUF063
         facts = [name for name, kind in own.items() if not str(kind).startswith("ClassVar")]
@@ -200,9 +203,9 @@ class SkillhallError(Exception):
 
     def __str__(self) -> str:
         """The message."""
-        if not self.template:
+        if not self._template:
             return Exception.__str__(self)
-        return self.template.format_map(
+        return self._template.format_map(
             {name: _display(name, value) for name, value in self._pairs()}
         )
 
@@ -226,21 +229,26 @@ class SkillhallError(Exception):
         """The case of this error, which selects the hint; "" if one hint suits all cases."""
         return ""
 
+    @property
+    def starts_with_fact(self) -> bool:
+        """Whether the message starts with a name or path, whose first letter must not change."""
+        return self._template.startswith("{") and not self._template.startswith(
+            ("{problem", "{field")
+        )
+
     def _pairs(self) -> Iterator[tuple[str, Any]]:
         return ((name, getattr(self, name)) for name in self._fact_names)
 
 
-class NotFoundError(SkillhallError):
+class NotFoundError(SkillhallError, code="not_found"):
     """The requested skill, file or other object does not exist.
 
     >>> print(NotFoundError("there is no such skill"))
     there is no such skill
     """
 
-    code = "not_found"
 
-
-class InvalidSkillError(SkillhallError):
+class InvalidSkillError(SkillhallError, code="invalid_skill"):
     """A SKILL.md or a folder cannot be used as a skill.
 
     ```python
@@ -253,20 +261,16 @@ class InvalidSkillError(SkillhallError):
     ```
     """
 
-    code = "invalid_skill"
 
-
-class InvalidInputError(SkillhallError):
+class InvalidInputError(SkillhallError, code="invalid_argument"):
     """An argument, path or text was not accepted.
 
     >>> print(InvalidInputError("the path is not relative"))
     the path is not relative
     """
 
-    code = "invalid_argument"
 
-
-class SourceError(SkillhallError):
+class SourceError(SkillhallError, code="upstream_error"):
     """A source of skills cannot be used.
 
     ```python
@@ -279,10 +283,8 @@ class SourceError(SkillhallError):
     ```
     """
 
-    code = "upstream_error"
 
-
-class InstallError(SkillhallError):
+class InstallError(SkillhallError, code="conflict"):
     """An installed skill or a lock file prevents a change.
 
     ```python
@@ -295,10 +297,8 @@ class InstallError(SkillhallError):
     ```
     """
 
-    code = "conflict"
 
-
-class StoreError(SkillhallError):
+class StoreError(SkillhallError, code="conflict"):
     """A skill store, a workspace or a database did not accept a change.
 
     ```python
@@ -314,27 +314,21 @@ class StoreError(SkillhallError):
     ```
     """
 
-    code = "conflict"
 
-
-class ConfigError(SkillhallError):
+class ConfigError(SkillhallError, code="invalid_config"):
     """The configuration cannot be used.
 
     >>> print(ConfigError("the config has no agents"))
     the config has no agents
     """
 
-    code = "invalid_config"
 
-
-class ModelError(SkillhallError):
+class ModelError(SkillhallError, code="upstream_error"):
     """A language model cannot be used.
 
     >>> print(ModelError("the model is not available"))
     the model is not available
     """
-
-    code = "upstream_error"
 
 
 # Not found
@@ -353,7 +347,7 @@ class SkillNotFound(NotFoundError, KeyError):
     ```
     """
 
-    template = "there is no skill named {name!r}"
+    _template = "there is no skill named {name!r}"
     name: str
     close: Sequence[str] = ()
     hint: str = ""
@@ -384,32 +378,30 @@ class SkillFileNotFound(NotFoundError):
     there is no file 'references/forms.md'
     """
 
-    template = "there is no file {path!r}"
+    _template = "there is no file {path!r}"
     path: str
     hint: str = ""
 
 
-class PromptNotFound(NotFoundError):
+class PromptNotFound(NotFoundError, code="prompt_not_found"):
     """The source has no prompt with this name.
 
     >>> print(PromptNotFound("review"))
     Prompt not found: review
     """
 
-    code = "prompt_not_found"
-    template = "Prompt not found: {name}"
+    _template = "Prompt not found: {name}"
     name: str
 
 
-class SourceUnknown(NotFoundError):
+class SourceUnknown(NotFoundError, code="invalid_argument"):
     """No upload has this name, or the upload was removed to make room for others.
 
     >>> print(SourceUnknown("team-prompts"))
     Unknown source: team-prompts
     """
 
-    code = "invalid_argument"
-    template = "Unknown source: {name}"
+    _template = "Unknown source: {name}"
     name: str
 
     def __init__(self, name: str) -> None:
@@ -423,7 +415,7 @@ class RecordNotFound(NotFoundError):
     there is no session with the id 's1'
     """
 
-    template = "there is no {record} with the id {id!r}"
+    _template = "there is no {record} with the id {id!r}"
     record: str  # the kind of record, such as "session"
     id: str
 
@@ -435,7 +427,7 @@ class VersionNotFound(NotFoundError):
     the skill 'pdf' has no version 7
     """
 
-    template = "the skill {name!r} has no version {version}"
+    _template = "the skill {name!r} has no version {version}"
     name: str
     version: str
 
@@ -447,7 +439,7 @@ class VersionYanked(NotFoundError):
     version 4 of the skill 'pdf' was yanked: it deletes files
     """
 
-    template = "version {number} of the skill {name!r} was yanked: {reason}"
+    _template = "version {number} of the skill {name!r} was yanked: {reason}"
     name: str
     number: int
     reason: str
@@ -460,7 +452,7 @@ class TokenNotFound(NotFoundError):
     there is no token with the id or label 'laptop'
     """
 
-    template = "there is no token with the id or label {name!r}"
+    _template = "there is no token with the id or label {name!r}"
     name: str
 
 
@@ -471,7 +463,7 @@ class UserNotFound(NotFoundError):
     there is no user 'dev1'
     """
 
-    template = "there is no user {name!r}"
+    _template = "there is no user {name!r}"
     name: str
 
 
@@ -482,7 +474,7 @@ class LinkExpired(NotFoundError):
     this link has been used, or has expired
     """
 
-    template = "this link has been used, or has expired"
+    _template = "this link has been used, or has expired"
 
 
 class UnknownProfile(NotFoundError):
@@ -492,7 +484,7 @@ class UnknownProfile(NotFoundError):
     there is no profile named 'loose'; known profiles: lenient, specification
     """
 
-    template = "there is no profile named {name!r}; known profiles: {known}"
+    _template = "there is no profile named {name!r}; known profiles: {known}"
     name: str
     known: Sequence[str]
 
@@ -504,7 +496,7 @@ class UnknownAgent(NotFoundError):
     there is no agent named 'claude'
     """
 
-    template = "there is no agent named {name!r}"
+    _template = "there is no agent named {name!r}"
     name: str
     close: Sequence[str] = ()
 
@@ -516,7 +508,7 @@ class UnknownMcpServer(NotFoundError):
     there is no MCP server named 'acme'
     """
 
-    template = "there is no MCP server named {label!r}"
+    _template = "there is no MCP server named {label!r}"
     label: str
     close: Sequence[str] = ()
 
@@ -538,15 +530,14 @@ class SkillRejected(InvalidSkillError):
         return f"{self.path}: {'; '.join(self.reasons)}"
 
 
-class SkillNotApproved(InvalidSkillError):
+class SkillNotApproved(InvalidSkillError, code="not_approved"):
     """A skill was found in a project, and the user has not approved it.
 
     >>> print(SkillNotApproved("pdf", "it has changed since it was approved"))
     the skill 'pdf' is not approved: it has changed since it was approved
     """
 
-    code = "not_approved"
-    template = "the skill {name!r} is not approved: {reason}"
+    _template = "the skill {name!r} is not approved: {reason}"
     name: str
     reason: str
 
@@ -558,7 +549,7 @@ class SkillParseError(InvalidSkillError):
     SKILL.md: 'name' is missing
     """
 
-    template = "{problem}"
+    _template = "{problem}"
     path: str
     problem: str
 
@@ -571,55 +562,51 @@ class EditRefused(InvalidSkillError, ValueError):
     """
 
 
-class NotASkill(InvalidSkillError):
+class NotASkill(InvalidSkillError, code="conflict"):
     """The folder of a skill in the lock file contains no SKILL.md.
 
     >>> print(NotASkill(".claude/skills/pdf"))
     .claude/skills/pdf is not a skill: no SKILL.md found
     """
 
-    code = "conflict"
-    template = "{path} is not a skill: no SKILL.md found"
+    _template = "{path} is not a skill: no SKILL.md found"
     path: str
 
 
 # Invalid input
 
 
-class UnsafePath(InvalidInputError):
+class UnsafePath(InvalidInputError, code="invalid_path"):
     """A path is not a plain relative path, or it leaves its root.
 
     >>> print(UnsafePath("../secret", "it leaves its folder"))
     '../secret' is rejected: it leaves its folder
     """
 
-    code = "invalid_path"
-    template = "{path!r} is rejected: {reason}"
+    _template = "{path!r} is rejected: {reason}"
     path: str
     reason: str
 
 
-class NotAFile(InvalidInputError):
+class NotAFile(InvalidInputError, code="not_a_file"):
     """There is a folder, pipe or device where a regular file was expected.
 
     >>> print(NotAFile("references"))
     'references' is not a regular file
     """
 
-    code = "not_a_file"
-    template = "{path!r} is not a regular file"
+    _template = "{path!r} is not a regular file"
     path: str
 
 
-class TooLarge(InvalidInputError):
+class TooLarge(InvalidInputError, code="too_large"):
     """Content exceeds a limit on its size or on the number of its files.
 
     >>> print(TooLarge("video.mp4", 1000))
     'video.mp4' exceeds the limit of 1000 bytes
     """
 
-    code = "too_large"
-    template = "{path!r} exceeds the limit of {limit} {unit}"
+    _template = "{path!r} exceeds the limit of {limit} {unit}"
     path: str
     limit: int
     unit: str = "bytes"
@@ -632,21 +619,20 @@ class FieldRefused(InvalidInputError):
     name: must not be empty
     """
 
-    template = "{field}: {problem}"
+    _template = "{field}: {problem}"
     field: str
     problem: str
     hint: str = ""
 
 
-class TextRefused(InvalidInputError):
+class TextRefused(InvalidInputError, code="invalid_text"):
     """Text contains characters that are not allowed in its field.
 
     >>> print(TextRefused("content", "contains NUL characters"))
     content: contains NUL characters
     """
 
-    code = "invalid_text"
-    template = "{field}: {problem}"
+    _template = "{field}: {problem}"
     field: str
     problem: str
 
@@ -684,7 +670,7 @@ class UploadRejected(InvalidInputError):
     an upload has at most 100 files
     """
 
-    template = "{problem}"
+    _template = "{problem}"
     problem: str
 
 
@@ -705,15 +691,14 @@ class AgentHasNoHook(InvalidInputError):
 # Sources
 
 
-class SourceRejected(SourceError):
+class SourceRejected(SourceError, code="source_rejected"):
     """A source was rejected before a process was started or a connection opened.
 
     >>> print(SourceRejected("scheme", "ftp://acme.dev/skills.zip"))
     'ftp://acme.dev/skills.zip' is rejected: its scheme is not supported
     """
 
-    code = "source_rejected"
-    template = "{text!r} is rejected: {problem}"
+    _template = "{text!r} is rejected: {problem}"
     _redacted_names = ("text",)
     reason: SourceReason
     text: str
@@ -724,15 +709,14 @@ class SourceRejected(SourceError):
         super().__init__(reason, text, problem or f"its {reason} is not supported", hint)
 
 
-class SourceNotFound(SourceError):
+class SourceNotFound(SourceError, code="not_found"):
     """The source does not exist on its host, or is not accessible with these credentials.
 
     >>> print(SourceNotFound("acme/skills"))
     nothing was found at 'acme/skills'
     """
 
-    code = "not_found"
-    template = "nothing was found at {text!r}"
+    _template = "nothing was found at {text!r}"
     _redacted_names = ("text",)
     text: str
     hint: str = ""
@@ -745,27 +729,25 @@ class SourceNotFound(SourceError):
         return "" if not self.token_variable else "token" if self.has_token else "no_token"
 
 
-class PackageNotInstalled(SourceError):
+class PackageNotInstalled(SourceError, code="not_found"):
     """No Python package with this name is installed.
 
     >>> print(PackageNotInstalled("acme-skills"))
     the Python package 'acme-skills' is not installed
     """
 
-    code = "not_found"
-    template = "the Python package {package!r} is not installed"
+    _template = "the Python package {package!r} is not installed"
     package: str
 
 
-class NoSkillThere(SourceError):
+class NoSkillThere(SourceError, code="not_found"):
     """The source exists, but contains no SKILL.md.
 
     >>> print(NoSkillThere("acme/website"))
     No SKILL.md found in 'acme/website'
     """
 
-    code = "not_found"
-    template = "No SKILL.md found in {text!r}"
+    _template = "No SKILL.md found in {text!r}"
     _redacted_names = ("text",)
     text: str
     hint: str = ""
@@ -778,7 +760,7 @@ class SourceUnavailable(SourceError):
     github.com: the response has the status 500
     """
 
-    template = "{host}: {problem}"
+    _template = "{host}: {problem}"
     host: str
     problem: str
     hint: str = ""
@@ -792,25 +774,22 @@ class SourceUnavailable(SourceError):
         return self.access
 
 
-class SourceTimedOut(SourceUnavailable):
+class SourceTimedOut(SourceUnavailable, code="upstream_timeout"):
     """The host did not respond in time.
 
     >>> print(SourceTimedOut("github.com", "no response within 30 s"))
     github.com: no response within 30 s
     """
 
-    code = "upstream_timeout"
 
-
-class RateLimited(SourceError):
+class RateLimited(SourceError, code="rate_limited"):
     """The host rejected a request because of its rate limit.
 
     >>> print(RateLimited("github.com", 30))
     rate limited by github.com; retry in 30 s
     """
 
-    code = "rate_limited"
-    template = "rate limited by {host}; retry in {seconds} s"
+    _template = "rate limited by {host}; retry in {seconds} s"
     host: str
     seconds: int
     hint: str = ""
@@ -822,15 +801,14 @@ class RateLimited(SourceError):
         return "no_token" if self.token_variable else ""
 
 
-class ArchiveRejected(SourceError):
+class ArchiveRejected(SourceError, code="archive_rejected"):
     """A zip or tar file was rejected as a whole; `detail` is the problem.
 
     >>> print(ArchiveRejected("skills.zip", "link", "'a' is a link"))
     the archive 'skills.zip' is rejected: 'a' is a link
     """
 
-    code = "archive_rejected"
-    template = "the archive {name!r} is rejected: {detail}"
+    _template = "the archive {name!r} is rejected: {detail}"
     name: str
     reason: ArchiveReason
     detail: str
@@ -848,52 +826,49 @@ class PromptsSourceError(SourceError):
     'acme/prompts' cannot be read: the branch does not exist
     """
 
-    template = "{source!r} cannot be read: {problem}"
+    _template = "{source!r} cannot be read: {problem}"
     _redacted_names = ("source",)
     source: str
     problem: str
     hint: str = ""
 
 
-class SkillsNotServed(SourceError):
+class SkillsNotServed(SourceError, code="not_found"):
     """The MCP server does not declare the extension for skills.
 
     >>> str(SkillsNotServed("acme")).partition(" (")[0]
     'acme: this server does not offer skills'
     """
 
-    code = "not_found"
-    template = (
+    _template = (
         "{host}: this server does not offer skills"
         " (it does not declare the extension io.modelcontextprotocol/skills)"
     )
     host: str
 
 
-class ServedSkillRejected(SourceError):
+class ServedSkillRejected(SourceError, code="invalid_skill"):
     """A skill of an MCP server failed a check; `finding` is the finding code.
 
     >>> print(ServedSkillRejected("acme", "skill://pdf/SKILL.md", "mcp-digest", "a file differs"))
     skill://pdf/SKILL.md from acme is rejected [mcp-digest]: a file differs
     """
 
-    code = "invalid_skill"
-    template = "{uri} from {label} is rejected [{finding}]: {problem}"
+    _template = "{uri} from {label} is rejected [{finding}]: {problem}"
     label: str
     uri: str
     finding: str
     problem: str
 
 
-class NotAuthenticated(SourceError):
+class NotAuthenticated(SourceError, code="unauthenticated"):
     """The request had no valid token; `variable` is the environment variable for it.
 
     >>> print(NotAuthenticated("skills.acme.dev", "ACME_TOKEN"))
     skills.acme.dev rejected the request: token missing or invalid
     """
 
-    code = "unauthenticated"
-    template = "{host} rejected the request: token missing or invalid"
+    _template = "{host} rejected the request: token missing or invalid"
     host: str
     variable: str
 
@@ -923,7 +898,7 @@ class ServerRefused(SourceError):
             504: "upstream_timeout",
         }
     )
-    template = "{host}: {problem}"
+    _template = "{host}: {problem}"
     host: str
     status: int
     problem: str
@@ -936,29 +911,27 @@ class ServerRefused(SourceError):
 # Installed skills
 
 
-class LockInvalid(InstallError):
+class LockInvalid(InstallError, code="invalid_config"):
     """A lock file cannot be used; the message names the file and the field.
 
     >>> print(LockInvalid("skillhall-lock.json", "it is not valid JSON"))
     skillhall-lock.json: it is not valid JSON
     """
 
-    code = "invalid_config"
-    template = "{path}: {problem}"
+    _template = "{path}: {problem}"
     path: str
     problem: str
     hint: str = ""
 
 
-class LockNotFound(InstallError):
+class LockNotFound(InstallError, code="not_found"):
     """There is no Skillhall lock file; `other` is another tool's lock file, if any.
 
     >>> print(LockNotFound("skillhall-lock.json"))
     no skillhall-lock.json found: Skillhall has not installed any skills here
     """
 
-    code = "not_found"
-    template = "no {path} found: Skillhall has not installed any skills here"
+    _template = "no {path} found: Skillhall has not installed any skills here"
     path: str
     other: str = ""
 
@@ -968,15 +941,14 @@ class LockNotFound(InstallError):
         return "other" if self.other else ""
 
 
-class LockMismatch(InstallError):
+class LockMismatch(InstallError, code="precondition_failed"):
     """A skill differs from the lock file.
 
     >>> print(LockMismatch(".claude/skills/pdf", "SKILL.md differs"))
     .claude/skills/pdf does not match the lock file: SKILL.md differs
     """
 
-    code = "precondition_failed"
-    template = "{path} does not match the lock file: {problem}"
+    _template = "{path} does not match the lock file: {problem}"
     path: str
     problem: str
 
@@ -988,7 +960,7 @@ class Conflict(InstallError):
     .claude/skills/pdf already exists
     """
 
-    template = "{path} already exists"
+    _template = "{path} already exists"
     path: str
     hint: str = ""
 
@@ -1000,7 +972,7 @@ class Edited(InstallError):
     .claude/skills/pdf has local changes: SKILL.md
     """
 
-    template = "{path} has local changes: {files}"
+    _template = "{path} has local changes: {files}"
     path: str
     files: Sequence[str]
 
@@ -1012,7 +984,7 @@ class UnsavedFilesError(InstallError):
     .claude/skills/pdf contains files that cannot be restored: .git
     """
 
-    template = "{path} contains files that cannot be restored: {files}"
+    _template = "{path} contains files that cannot be restored: {files}"
     path: str
     files: Sequence[str]
 
@@ -1024,38 +996,36 @@ class NotInstalledError(InstallError):
     .claude/skills/pdf was not installed by Skillhall
     """
 
-    template = "{path} was not installed by Skillhall"
+    _template = "{path} was not installed by Skillhall"
     path: str
 
 
-class AgentHasNoPlace(InstallError):
+class AgentHasNoPlace(InstallError, code="not_found"):
     """The coding agent does not support skills in the home folder.
 
     >>> print(AgentHasNoPlace("cursor"))
     cursor does not support skills in your home folder
     """
 
-    code = "not_found"
-    template = "{agent} does not support skills in your home folder"
+    _template = "{agent} does not support skills in your home folder"
     agent: str
 
 
-class NothingToUndo(InstallError):
+class NothingToUndo(InstallError, code="not_found"):
     """There is no change to this skill that can be undone.
 
     >>> print(NothingToUndo("pdf"))
     there is no change to undo for 'pdf'
     """
 
-    code = "not_found"
-    template = "there is no change to undo for {name!r}"
+    _template = "there is no change to undo for {name!r}"
     name: str
 
 
 # Stores
 
 
-class ReadOnly(StoreError):
+class ReadOnly(StoreError, code="read_only"):
     """A system skill, or a skill of a repository, cannot be changed here.
 
     `shadows` is true if the system skill shadows a user skill with the same id.
@@ -1064,7 +1034,6 @@ class ReadOnly(StoreError):
     System skills are read-only
     """
 
-    code = "read_only"
     name: str
     shadows: bool = False
     repository: str = ""
@@ -1080,15 +1049,14 @@ class ReadOnly(StoreError):
         return "shadows" if self.shadows else ""
 
 
-class StaleVersionError(StoreError):
+class StaleVersionError(StoreError, code="precondition_failed"):
     """A skill changed after the caller read it; `digest` is its current digest.
 
     >>> print(StaleVersionError("pdf"))
     'pdf' was changed by someone else
     """
 
-    code = "precondition_failed"
-    template = "{name!r} was changed by someone else"
+    _template = "{name!r} was changed by someone else"
     name: str
     digest: str = ""
 
@@ -1100,35 +1068,33 @@ class VersionStateConflict(StoreError):
     version 4 of the skill 'pdf' is approved, not in-review
     """
 
-    template = "version {number} of the skill {name!r} is {state}, not {needed}"
+    _template = "version {number} of the skill {name!r} is {state}, not {needed}"
     name: str
     number: int
     state: str
     needed: str
 
 
-class OwnVersionError(StoreError):
+class OwnVersionError(StoreError, code="forbidden"):
     """A version cannot be approved by one of its authors.
 
     >>> print(OwnVersionError("pdf", 4))
-    version 4 of the skill 'pdf' is your own work
+    version 4 of the skill 'pdf' cannot be approved by its author
     """
 
-    code = "forbidden"
-    template = "version {number} of the skill {name!r} is your own work"
+    _template = "version {number} of the skill {name!r} cannot be approved by its author"
     name: str
     number: int
 
 
-class VersionConflict(StoreError):
+class VersionConflict(StoreError, code="precondition_failed"):
     """A change was based on an old version; `current` is the stored record.
 
     >>> print(VersionConflict("session", "s1", 1, 2, None))
     the session 's1' was changed by someone else
     """
 
-    code = "precondition_failed"
-    template = "the {record} {id!r} was changed by someone else"
+    _template = "the {record} {id!r} was changed by someone else"
     record: str  # the kind of record, such as "session"
     id: str
     given: int
@@ -1143,115 +1109,106 @@ class BlockMovedError(StoreError):
     the block 'b1' is no longer in that zone
     """
 
-    template = "the block {id!r} is no longer in that zone"
+    _template = "the block {id!r} is no longer in that zone"
     id: str
 
 
-class ReviewGone(StoreError):
+class ReviewGone(StoreError, code="not_found"):
     """A pending import expired or was dropped to make room for others.
 
     >>> print(ReviewGone())
     this import has expired
     """
 
-    code = "not_found"
-    template = "this import has expired"
+    _template = "this import has expired"
 
 
-class FolderScanOff(StoreError):
+class FolderScanOff(StoreError, code="forbidden"):
     """Folder scans are disabled on this server.
 
     >>> print(FolderScanOff())
     folder scans are disabled on this server
     """
 
-    code = "forbidden"
-    template = "folder scans are disabled on this server"
+    _template = "folder scans are disabled on this server"
 
 
-class ScopeRequired(StoreError):
+class ScopeRequired(StoreError, code="forbidden"):
     """An access token does not have the scope that a request needs.
 
     >>> print(ScopeRequired("write", "make changes"))
     this token cannot make changes: it needs the scope 'write'
     """
 
-    code = "forbidden"
-    template = "this token cannot {action}: it needs the scope {scope!r}"
+    _template = "this token cannot {action}: it needs the scope {scope!r}"
     scope: str
     action: str
 
 
-class IdentityRefused(StoreError):
+class IdentityRefused(StoreError, code="unauthenticated"):
     """A person could not sign in at the identity provider.
 
     >>> print(IdentityRefused("the ID token is not valid"))
     you cannot sign in: the ID token is not valid
     """
 
-    code = "unauthenticated"
-    template = "you cannot sign in: {problem}"
+    _template = "you cannot sign in: {problem}"
     problem: str
 
 
-class ProviderUnavailable(StoreError):
-    """The identity provider does not answer as it should.
+class ProviderUnavailable(StoreError, code="upstream_error"):
+    """The identity provider is unavailable, or its response is invalid.
 
     >>> print(ProviderUnavailable("id.example.com", "the request timed out"))
     the identity provider id.example.com cannot be used: the request timed out
     """
 
-    code = "upstream_error"
-    template = "the identity provider {host} cannot be used: {problem}"
+    _template = "the identity provider {host} cannot be used: {problem}"
     host: str
     problem: str
 
 
-class RoleRequired(StoreError):
+class RoleRequired(StoreError, code="forbidden"):
     """The role of a user does not allow a request.
 
     >>> print(RoleRequired("reader", "change skills"))
     the role 'reader' cannot change skills
     """
 
-    code = "forbidden"
-    template = "the role {role!r} cannot {action}"
+    _template = "the role {role!r} cannot {action}"
     role: str
     action: str
 
 
-class FollowingOff(StoreError):
+class FollowingOff(StoreError, code="forbidden"):
     """Repositories cannot be followed by servers that share a database.
 
     >>> print(FollowingOff())
     servers that share a database cannot follow repositories
     """
 
-    code = "forbidden"
-    template = "servers that share a database cannot follow repositories"
+    _template = "servers that share a database cannot follow repositories"
 
 
-class BackupRejected(StoreError):
+class BackupRejected(StoreError, code="invalid_argument"):
     """The file is not a complete backup; nothing was changed.
 
     >>> print(BackupRejected("its last line is missing"))
     the backup cannot be used: its last line is missing
     """
 
-    code = "invalid_argument"
-    template = "the backup cannot be used: {problem}"
+    _template = "the backup cannot be used: {problem}"
     problem: str
 
 
-class DatabaseUnavailable(StoreError):
+class DatabaseUnavailable(StoreError, code="db_unavailable"):
     """The database cannot be used; nothing was changed.
 
     >>> print(DatabaseUnavailable("it is locked"))
     the database cannot be used: it is locked
     """
 
-    code = "db_unavailable"
-    template = "the database cannot be used: {problem}"
+    _template = "the database cannot be used: {problem}"
     problem: str
     hint: str = ""
 
@@ -1271,15 +1228,14 @@ class DatabaseNewer(DatabaseUnavailable):
         SkillhallError.__init__(self, problem, version=version, known=known)
 
 
-class DatabaseFull(StoreError):
+class DatabaseFull(StoreError, code="storage_full"):
     """The disk of the database is full; nothing was changed.
 
     >>> print(DatabaseFull())
     the disk that stores the database is full
     """
 
-    code = "storage_full"
-    template = "the disk that stores the database is full"
+    _template = "the disk that stores the database is full"
 
 
 # Configuration and models
@@ -1309,7 +1265,7 @@ class ModelUnavailable(ModelError):
     the model 'openai:gpt-5' cannot be used: the API key is missing
     """
 
-    template = "the model {model!r} cannot be used: {problem}"
+    _template = "the model {model!r} cannot be used: {problem}"
     model: str
     problem: str
     hint: str = ""
@@ -1323,7 +1279,7 @@ class Busy(ModelError):
     three replies are running
     """
 
-    template = "{problem}"
+    _template = "{problem}"
     problem: str
     hint: str = ""
     code: str = "too_many_requests"  # `overloaded` if the requests of others are the reason

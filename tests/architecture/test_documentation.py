@@ -114,3 +114,15 @@ def test_every_action_of_the_audit_log_is_in_its_guide() -> None:
     }
     assert "skill.edit" in actions
     assert {action for action in actions if f"`{action}`" not in guide} == set()
+
+
+def test_named_tests_of_the_trust_checks_exist() -> None:
+    text = (ROOT / "docs/reference/trust-checks.md").read_text(encoding="utf-8")
+    file = ""
+    names = re.findall(r"`((?:[a-z_]+/)*(?:test_\w+\.py)?)(?:::(test_\w+))?`", text)
+    assert len(names) > 40
+    for path, test in names:
+        file = path or file
+        source = ROOT / "tests" / file
+        assert source.exists(), path
+        assert not test or f"def {test}(" in source.read_text(encoding="utf-8"), test

@@ -148,15 +148,22 @@ def test_skipped_entries_are_listed_and_shadowed_skill_is_deleted(
     assert (tmp_path / ".agents/sys.skills/pdf").exists()
 
 
-def test_audit_log_shows_a_change_and_filters_it(browser: Browser, hall: ServeProcess) -> None:
+def test_audit_log_shows_a_change_and_filters_it_by_keyboard(
+    browser: Browser, hall: ServeProcess
+) -> None:
     visitor = BrowserSession.open(browser, hall.url, bypass_csp=True, reduced_motion="reduce")
     page = visitor.open_page("/sessions")
     page.request.post(f"{visitor.url}/api/v1/sessions", data={"name": "recorded"})
-    page.get_by_role("link", name="Audit log").click()
+    page.get_by_role("link", name="Audit log").press("Enter")
     expect(page.get_by_role("cell", name="session.create").first).to_be_visible()
     page.get_by_label("Action").fill("token")
-    page.get_by_role("button", name="Filter").click()
+    page.get_by_label("Action").press("Enter")
     expect(page.get_by_text("No rows.")).to_be_visible()
     visitor.open_page("/audit")
     assert visitor.find_accessibility_problems() == []
     visitor.close()
+    foreign = BrowserSession.open(browser, hall.url, locale="zh-CN")
+    page = foreign.open_page("/audit")
+    expect(page.get_by_role("heading", level=1)).to_have_text("审计日志")
+    expect(page.get_by_role("cell", name="session.create").first).to_be_visible()
+    foreign.close()

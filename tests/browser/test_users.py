@@ -124,6 +124,51 @@ def test_buttons_that_a_role_may_not_use_are_hidden(browser: Browser, server: Se
         session.close()
 
 
+def test_user_is_removed_after_a_confirmation(browser: Browser, server: ServeProcess) -> None:
+    admin = BrowserSession.open(browser, server.url)
+    page = sign_in_as_operator(admin)
+    invite(page, "leaver", "reader")
+    admin.open_page("/users")
+    page.get_by_role("link", name="Remove leaver").press("Enter")
+    expect(page.get_by_role("heading", name="Remove leaver?", level=1)).to_be_visible()
+    page.get_by_role("link", name="Cancel").press("Enter")
+    expect(page.get_by_role("row").filter(has_text="leaver")).to_have_count(1)
+    page.get_by_role("link", name="Remove leaver").press("Enter")
+    page.get_by_role("button", name="Remove").press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Removed: leaver")
+    expect(page.get_by_role("row").filter(has_text="leaver")).to_have_count(0)
+    admin.close()
+
+
+@pytest.mark.parametrize("language", ["en-US", "zh-CN"])
+def test_administrator_revokes_the_token_of_a_user_by_keyboard(
+    browser: Browser, server: ServeProcess, language: str
+) -> None:
+    admin, person = (BrowserSession.open(browser, server.url) for _ in range(2))
+    admin_page = sign_in_as_operator(admin)
+    name = language.lower()
+    page = join(person, invite(admin_page, name, "author"))
+    page.get_by_role("link", name="Account").press("Enter")
+    page.get_by_label("Label").fill(f"ci of {name}")
+    page.get_by_role("button", name="Create token").press("Enter")
+    expect(page.locator("#new-token")).to_contain_text("skh_")
+    cookies = admin.context.cookies()
+    foreign = BrowserSession.open(
+        browser, server.url, locale=language, bypass_csp=True, reduced_motion="reduce"
+    )
+    foreign.context.add_cookies([{**one} for one in cookies])  # type: ignore[typeddict-item]
+    tokens = foreign.open_page("/users")
+    titles = {"en-US": "Tokens of all users", "zh-CN": "所有用户的令牌"}
+    tokens.get_by_role("link", name=titles[language]).press("Enter")
+    row = tokens.get_by_role("row").filter(has_text=f"ci of {name}")
+    expect(row).to_contain_text(name)
+    row.get_by_role("button").press("Enter")
+    expect(tokens.get_by_role("row").filter(has_text=f"ci of {name}")).to_have_count(0)
+    assert foreign.find_accessibility_problems() == []
+    for session in (admin, person, foreign):
+        session.close()
+
+
 def test_pages_of_users_are_accessible(browser: Browser, server: ServeProcess) -> None:
     admin, person = (
         BrowserSession.open(browser, server.url, bypass_csp=True, reduced_motion="reduce")
@@ -136,7 +181,13 @@ def test_pages_of_users_are_accessible(browser: Browser, server: ServeProcess) -
     join(person, link)
     person.open_page("/account")
     assert person.find_accessibility_problems() == []
-    for session in (admin, person):
+    foreign = BrowserSession.open(browser, server.url, locale="zh-CN")
+    foreign.context.add_cookies([{**one} for one in admin.context.cookies()])  # type: ignore[typeddict-item]
+    page = foreign.open_page("/users")
+    expect(page.get_by_role("heading", level=1)).to_have_text("用户")
+    page.get_by_role("link", name="移除 seen").press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("移除 seen？")
+    for session in (admin, person, foreign):
         session.close()
 
 
@@ -156,6 +207,7 @@ def connected(
         "SKILLHALL_OIDC_CLIENT_ID": CLIENT_ID,
         "SKILLHALL_OIDC_CLIENT_SECRET": CLIENT_SECRET,
         "SKILLHALL_OIDC_UNKNOWN": "author",
+        "SKILLHALL_AUTH_TOKEN": TOKEN,
     }
     with run_server(tmp_path_factory.mktemp("connected"), **variables) as running:
         yield running
@@ -176,6 +228,27 @@ def test_person_of_the_identity_provider_is_in_at_the_first_try(
     foreign = f"foreign request: {provider.url}"
     assert [problem for problem in session.problems if not problem.startswith(foreign)] == []
     session.context.close()
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_invited_person_signs_in_at_the_identity_provider(
+    browser: Browser, connected: ServeProcess, provider: Provider, scripts: bool
+) -> None:
+    provider.reset()
+    admin, person = (
+        BrowserSession.open(browser, connected.url, java_script_enabled=scripts) for _ in range(2)
+    )
+    name = f"lead{int(scripts)}"
+    link = invite(sign_in_as_operator(admin), name, "reviewer")
+    page = person.open_page(link.removeprefix(person.url))
+    if not page.get_by_label("Code").is_hidden():  # without scripts
+        page.get_by_label("Code").fill(link.partition("#")[2])
+    page.get_by_role("button", name="Sign in at localhost").press("Enter")
+    expect(page.get_by_role("heading", name="Skills", level=1)).to_be_visible()
+    page.get_by_role("link", name="Account").press("Enter")
+    expect(page.get_by_text(f"{name} · Reviewer")).to_be_visible()
+    for session in (admin, person):
+        session.context.close()
 
 
 def test_failed_sign_in_at_the_identity_provider_is_explained(

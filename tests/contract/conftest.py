@@ -9,6 +9,7 @@ from sqlalchemy import make_url
 from skillhall._internal.storage.ports import WorkspaceStore
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP, truncate_tables
 from tests.support.memory_store import MemoryStore
 
@@ -41,4 +42,4 @@ def store(request: pytest.FixtureRequest, open_database_of: OpenDatabase) -> Wor
     """Empty store of each kind."""
     if request.param == "memory":
         return MemoryStore()
-    return SqlWorkspaceStore(open_database_of(request.param))
+    return SqlWorkspaceStore(open_database_of(request.param), actor=ACTOR)

@@ -47,6 +47,7 @@ from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall._internal.storage.sql.version_rows import SqlVersionTable, VersionWriter
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import BackupRejected, DatabaseNewer
+from tests.support.actors import ACTOR
 from tests.support.backups import Lines, dump_database, forge, load_database
 from tests.support.databases import TIMESTAMP
 from tests.support.servers import DEADLINE
@@ -131,7 +132,7 @@ def test_migration_preserves_data(database: Database) -> None:
     row = "INSERT INTO sessions VALUES ('s1', 'old', NULL, NULL, NULL, 5, 1, 1, 'c', 'u')"
     database.write(lambda connection: connection.exec_driver_sql(row))
     database.write(lambda connection: migrate(connection, TIMESTAMP))
-    workspace = make_workspace(SqlWorkspaceStore(database))
+    workspace = make_workspace(SqlWorkspaceStore(database, actor=ACTOR))
     assert workspace.sessions.find("s1").budgets.total == 5
     workspace.snapshots.save("s1", "works")
 
@@ -146,7 +147,7 @@ def test_tokens_of_an_older_version_belong_to_the_operator_and_allow_what_they_d
     database.write(lambda connection: migrate(connection, TIMESTAMP))
     [token] = SqlTokenTable(database).list()
     assert token == StoredToken("1", "laptop", "digest", "then", "operator", DEFAULT_SCOPES)
-    assert SqlTokenTable(database).revoke("laptop", TIMESTAMP)
+    assert SqlTokenTable(database).revoke("laptop", TIMESTAMP, None, ACTOR)
 
 
 def test_skills_of_an_older_version_become_version_1_approved(database: Database) -> None:
@@ -186,14 +187,16 @@ def test_newer_database_is_rejected_and_unchanged(database: Database) -> None:
 
 def fill_tables(database: Database) -> str:
     """Put a row into every table of a backup; return the session's id."""
-    workspace = make_workspace(SqlWorkspaceStore(database))
+    workspace = make_workspace(SqlWorkspaceStore(database, actor=ACTOR))
     session = workspace.sessions.create("Größe").id
     workspace.blocks.add(session, "note", "a 🙂\r\n\x1b")
     workspace.importer.import_upload(session, skill_md("pdf", "body"), "pdf.md")
     workspace.templates.save(session, "T")
     workspace.snapshots.save(session, "s")
     skill = {"SKILL.md": (b"\0\xff", 0o644)}
-    SqlSharedSkillTable(database).write(lambda write: write.put("pdf", skill, "o"), TIMESTAMP)
+    SqlSharedSkillTable(database).write(
+        lambda write: write.put("pdf", skill, "o"), TIMESTAMP, actor=ACTOR
+    )
 
     def review(writer: VersionWriter) -> None:
         version = writer.find("pdf", 1)
@@ -204,12 +207,12 @@ def fill_tables(database: Database) -> str:
     SqlVersionTable(database).write(review, TIMESTAMP)
     time = {"skill_id": "pdf", "path": "SKILL.md", "modified": 7}
     database.write(lambda connection: connection.execute(shared_file_times.insert(), time))
-    SqlUploadTable(database).put("up", {"a/b": (b"x", 0o755)}, "h", TIMESTAMP, 5)
-    SqlTokenTable(database).add(StoredToken("1", "laptop", "digest", TIMESTAMP))
+    SqlUploadTable(database).put("up", {"a/b": (b"x", 0o755)}, "h", TIMESTAMP, 5, actor=ACTOR)
+    SqlTokenTable(database).add(StoredToken("1", "laptop", "digest", TIMESTAMP), actor=ACTOR)
     actor = Actor("dev1", "ci", Via.REST, "::1", "r1")
     database.write(lambda connection: add_audit_row(connection, actor, "a.b", "c", at=TIMESTAMP))
     SqlUserTable(database).add(StoredUser("1", "dev1", "", "reader", TIMESTAMP), actor, None)
-    SqlTokenTable(database).add(StoredToken("2", "ci", "other", TIMESTAMP, "dev1"))
+    SqlTokenTable(database).add(StoredToken("2", "ci", "other", TIMESTAMP, "dev1"), actor=ACTOR)
     seal = {"position": 1, "audit_id": 1, "hash": "h"}
     database.write(lambda connection: connection.execute(audit_seals.insert(), seal))
     revocation = Revocation("sha256:" + "0" * 64, "pdf", "steals keys", TIMESTAMP, "pdf@4")
@@ -252,12 +255,15 @@ def test_backup_can_be_restored_to_the_other_database(database: Database, tmp_pa
         assert not other.read(has_rows)
         assert load_database(other, data).rows > len(METADATA.tables)
         assert read_rows(other) == read_rows(database)
-        other_workspace = make_workspace(SqlWorkspaceStore(other), "n")
+        other_workspace = make_workspace(SqlWorkspaceStore(other, actor=ACTOR), "n")
         other_workspace.blocks.add(session, "note", "more")
         assert other.read(has_rows)
         load_database(database, dump_database(other))
         assert read_rows(database) == read_rows(other)
-        assert list_texts(make_workspace(SqlWorkspaceStore(database)), session)[-1] == "more"
+        assert (
+            list_texts(make_workspace(SqlWorkspaceStore(database, actor=ACTOR)), session)[-1]
+            == "more"
+        )
     finally:
         other.close()
 
@@ -265,7 +271,7 @@ def test_backup_can_be_restored_to_the_other_database(database: Database, tmp_pa
 def test_sign_ins_are_not_in_a_backup_and_survive_a_restore(database: Database) -> None:
     fill_tables(database)
     sign_in = SignIn("a", "cookie-digest", "1", TIMESTAMP, TIMESTAMP, TIMESTAMP, "::1", "Fox")
-    SqlSignInTable(database).add(sign_in)
+    SqlSignInTable(database).add(sign_in, actor=ACTOR)
     data = dump_database(database)
     assert b"cookie-digest" not in gzip.decompress(data)
     load_database(database, data)
@@ -277,7 +283,7 @@ def test_restore_publishes_an_event_with_a_new_number(
 ) -> None:
     data = dump_database(database)
     fill_tables(database)
-    store = SqlWorkspaceStore(database)
+    store = SqlWorkspaceStore(database, actor=ACTOR)
     last = store.read(lambda read: read.event_range())[1]
     load_database(database, data)
     [event] = store.read(lambda read: read.events(last, 10))
@@ -287,7 +293,7 @@ def test_restore_publishes_an_event_with_a_new_number(
 
 def test_events_keep_their_numbers_in_a_backup(database: Database) -> None:
     fill_tables(database)
-    store = SqlWorkspaceStore(database)
+    store = SqlWorkspaceStore(database, actor=ACTOR)
     before = store.read(lambda read: read.events(0, 100))
     load_database(database, dump_database(database))
     assert [*store.read(lambda read: read.events(0, 100))][:-1] == [*before]
@@ -449,19 +455,24 @@ def test_least_recently_used_uploads_are_evicted(database: Database) -> None:
     uploads = SqlUploadTable(database)
     for name in ("a", "b", "c"):
         assert uploads.put(
-            name, {"f": (name.encode(), 0o644)}, f"hash-{name}", TIMESTAMP, max_uploads=3
+            name,
+            {"f": (name.encode(), 0o644)},
+            f"hash-{name}",
+            TIMESTAMP,
+            max_uploads=3,
+            actor=ACTOR,
         )
-    assert not uploads.put("b", {}, "hash-b", TIMESTAMP, max_uploads=3)
+    assert not uploads.put("b", {}, "hash-b", TIMESTAMP, max_uploads=3, actor=ACTOR)
     assert uploads.find("a") is not None
-    uploads.put("d", {"f": (b"d", 0o644)}, "", TIMESTAMP, max_uploads=3)
+    uploads.put("d", {"f": (b"d", 0o644)}, "", TIMESTAMP, max_uploads=3, actor=ACTOR)
     assert [item.source for item in uploads.list()] == ["d", "a", "b"]
     assert uploads.find("c") is None
     assert len(read_rows(database)["blobs"]) == 3
-    assert uploads.put("d", {"f": (b"d2", 0o644)}, "", TIMESTAMP, max_uploads=3)
+    assert uploads.put("d", {"f": (b"d2", 0o644)}, "", TIMESTAMP, max_uploads=3, actor=ACTOR)
 
 
 def test_events_are_delivered_in_order_and_once(database: Database) -> None:
-    store = SqlWorkspaceStore(database)
+    store = SqlWorkspaceStore(database, actor=ACTOR)
     workspace = make_workspace(store)
     workspace.sessions.create("before")
     received: queue.Queue[Event] = queue.Queue()

@@ -1,5 +1,6 @@
 """Sign-in at an identity provider, over HTTP as a browser does it."""
 
+import html
 import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -11,8 +12,10 @@ from skillhall._internal.policy.access.actor import Actor
 from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.settings import OidcSettings, Settings
 from skillhall._internal.storage.accounts.oidc_provider import OidcProvider
+from skillhall._internal.storage.audit.audit_query import AuditFilter, AuditLog
 from skillhall.errors import ConfigInvalid
 from tests.support.account_server import AccountServer, account_settings, run_account_server
+from tests.support.actors import ACTOR
 from tests.support.oidc_provider import CLIENT_ID, CLIENT_SECRET, Provider, make_key, run_provider
 from tests.support.servers import HttpResponse, send_request
 
@@ -68,7 +71,11 @@ class Browser:
 
     def visit_provider(self, path: str = "/sign-in/oidc?next=/sources") -> str:
         """Start to sign in, and return the path to which the provider leads back."""
-        location = urlsplit(str(self.get(path).headers["Location"]))
+        return self.follow(str(self.get(path).headers["Location"]))
+
+    def follow(self, url: str) -> str:
+        """Visit the provider, and return the path to which it leads back."""
+        location = urlsplit(url)
         assert location.port is not None
         target = f"{location.path}?{location.query}"
         reply = send_request(location.port, "GET", target, None, {})
@@ -132,12 +139,127 @@ def test_name_or_mail_of_another_user_gives_nothing(
 def test_tokens_of_an_owner_with_that_name_are_not_taken_over(
     hall: AccountServer, provider: Provider
 ) -> None:
-    stored = hall.accounts.tokens.create("build", "build-bot").stored
+    stored = hall.accounts.tokens.create("build", "build-bot", actor=ACTOR).stored
     provider.person["preferred_username"] = "build-bot"
     Browser(hall).sign_in()
     assert "build-bot" in names(hall)
     [token] = [token for token in hall.accounts.tokens.list() if token.id == stored.id]
     assert token.user is None
+
+
+def invite(hall: AccountServer, name: str, role: Role = Role.READER) -> str:
+    """Add a user and return the code of the link."""
+    return hall.accounts.users.add(name, role, Actor("operator")).code
+
+
+def follow_link(browser: Browser, code: str) -> str:
+    """Choose the provider on the page of a link, and return the path it leads back to."""
+    headers = {
+        **HTML,
+        "Content-Type": "application/x-www-form-urlencoded",
+        "Origin": f"http://127.0.0.1:{browser.port}",
+    }
+    reply = send_request(browser.port, "POST", "/sign-in/oidc", f"code={code}".encode(), headers)
+    assert reply.status == 200, reply.body
+    found = re.search(rb'content="0; url=([^"]+)"', reply.body)
+    assert found is not None
+    for text in reply.headers.get_all("Set-Cookie") or []:
+        name, _, value = text.partition(";")[0].partition("=")
+        browser.cookies[name] = value
+        assert "SameSite=Lax" in text
+    return browser.follow(html.unescape(found[1].decode()))
+
+
+def test_link_connects_the_user_with_the_person_of_the_provider(
+    hall: AccountServer, provider: Provider
+) -> None:
+    provider.person |= {"preferred_username": "someone", "groups": ["leads"]}
+    code = invite(hall, "invited")
+    browser = Browser(hall)
+    reply = browser.get(follow_link(browser, code))
+    assert reply.status == 200
+    assert b"invited" in browser.get("/account").body
+    user = hall.accounts.users.find("invited")
+    assert (user.issuer, user.subject) == (provider.url, provider.person["sub"])
+    assert user.role == "reviewer"  # the provider decides
+    assert "someone" not in names(hall)
+    # From now on, without the link.
+    again = Browser(hall)
+    again.sign_in()
+    assert b"invited" in again.get("/account").body
+    assert hall.database.audit is not None
+    rows = AuditLog(hall.database.database).newest(AuditFilter(subject="invited"), limit=9)
+    assert [row["action"] for row in rows if row["actor"] == "invited"][-1] == "user.identity"
+
+
+def test_link_connects_only_once_and_only_a_new_person(
+    hall: AccountServer, provider: Provider
+) -> None:
+    code = invite(hall, "once")
+    first, second = Browser(hall), Browser(hall)
+    paths = [follow_link(browser, code) for browser in (first, second)]
+    assert first.get(paths[0]).status == 200
+    provider.reset()
+    late = second.get(paths[1])
+    assert late.status in {401, 404}
+    assert "skillhall_session" not in second.cookies
+    # Someone who has an account does not get a second one.
+    other, before = invite(hall, "second"), hall.accounts.users.find("once")
+    provider.person["sub"] = before.subject
+    browser = Browser(hall)
+    refused = browser.get(follow_link(browser, other))
+    assert refused.status == 401
+    assert b"you already have the account &#39;once&#39;" in refused.body
+    assert hall.accounts.users.find("second").issuer == ""
+
+
+def test_withdrawn_link_connects_no_account(hall: AccountServer, provider: Provider) -> None:
+    assert provider.person
+    for name, withdraw in (
+        ("left", hall.accounts.users.disable),
+        ("gone", hall.accounts.users.remove),
+        ("later", hall.accounts.users.create_link),
+    ):
+        browser, code = Browser(hall), invite(hall, name)
+        path = follow_link(browser, code)
+        withdraw(name, Actor("operator"))
+        assert browser.get(path).status == 404
+        assert "skillhall_session" not in browser.cookies
+    assert all(user.issuer == "" for user in hall.accounts.users.list() if user.name == "left")
+
+
+def test_wrong_link_does_not_lead_to_the_provider(hall: AccountServer, provider: Provider) -> None:
+    seen = len(provider.requests)
+    headers = {**HTML, "Content-Type": "application/x-www-form-urlencoded"}
+    for code in ("", "wrong"):
+        body = f"code={code}".encode()
+        reply = send_request(hall.server.port, "POST", "/sign-in/oidc", body, headers)
+        assert reply.status == 404
+        assert "Set-Cookie" not in reply.headers
+    assert len(provider.requests) == seen
+
+
+def test_known_subject_signs_in_to_the_account_with_the_chosen_role(
+    provider: Provider, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    settings = account_settings(tmp_path_factory.mktemp("known"), **make_variables(provider))
+    with run_account_server(settings) as hall:
+        body = {"name": "dev1", "role": "author", "subject": str(provider.person["sub"])}
+        hall.server.headers = hall.bearer(Role.ADMINISTRATOR)
+        added = hall.server.request("POST", "/api/v1/users", body)
+        assert added.status == 201
+        data = added.json["data"]
+        assert (data["link"], data["state"], data["issuer"]) == ("", "invited", provider.url)
+        assert hall.server.request("POST", "/api/v1/users", {**body, "name": "b"}).status == 409
+        browser = Browser(hall)
+        assert browser.sign_in().status == 200
+        account = browser.get("/account").body
+        assert b"dev1" in account
+        assert b"Author" in account
+        # The name of someone else gives nothing.
+        provider.reset()
+        provider.person["preferred_username"] = "dev1"
+        assert Browser(hall).sign_in().status == 401
 
 
 def test_disabled_person_is_refused(hall: AccountServer, provider: Provider) -> None:

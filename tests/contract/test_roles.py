@@ -4,19 +4,24 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from http.client import HTTPConnection
+from pathlib import Path
 
 import pytest
 
 from skillhall._internal.cli.runner import run
 from skillhall._internal.mcp.server import METHOD_ACTIONS, TOOL_ACTIONS
 from skillhall._internal.policy.access.access_scopes import AccessScope
-from skillhall._internal.policy.access.roles import ROLES, Action, Role
+from skillhall._internal.policy.access.roles import ACTION_SCOPES, ROLES, Action, Role
+from skillhall._internal.storage.audit.audit_query import AuditFilter, AuditLog
 from tests.support.account_server import AccountServer, account_settings, run_account_server
+from tests.support.actors import ACTOR
 from tests.support.servers import DEADLINE, TOKEN
 from tests.unit.http.test_access import list_pages, list_rest_routes
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-REFUSED = re.compile(rb"the role (?:'|&#39;)(\w+)(?:'|&#39;) cannot", re.IGNORECASE)
+REFUSED = re.compile(
+    rb"the role (?:'|&#39;)\w+(?:'|&#39;) cannot|needs the scope (?:'|&#39;)\w+", re.IGNORECASE
+)
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -68,6 +73,26 @@ def test_pages_allow_what_the_role_allows(hall: AccountServer, role: Role) -> No
     assert refused == forbidden(list_pages(), role)
 
 
+@pytest.mark.parametrize("scope", AccessScope)
+def test_rest_routes_and_mcp_allow_what_the_scope_allows(
+    hall: AccountServer, scope: AccessScope
+) -> None:
+    created = hall.accounts.tokens.create(f"scope {scope}", "administrator", [scope], actor=ACTOR)
+    hall.database.token_cache.try_refresh()
+    bearer = {"Authorization": f"Bearer {created.text}"}
+    headers = {**bearer, "Content-Type": "application/json"}
+    routes, granted = list_rest_routes(), {None, *created.stored.scopes}
+    refused = {route for route in routes if is_refused(hall, *route, headers)}
+    assert refused == {
+        route
+        for route, action in routes.items()
+        if action is not None and ACTION_SCOPES[action] not in granted
+    }
+    accepted = {**bearer, "Accept": "application/json, text/event-stream"}
+    status = hall.server.request("POST", "/mcp", INITIALIZE, accepted).status
+    assert status == (200 if AccessScope.READ in granted else 403)
+
+
 def forbidden(routes: Mapping[tuple[str, str], Action | None], role: Role) -> set[tuple[str, str]]:
     """Return the routes whose action the role does not include."""
     return {
@@ -90,20 +115,63 @@ def test_operators_token_may_do_everything(hall: AccountServer) -> None:
     assert not any(is_refused(hall, *route, headers) for route in list_rest_routes())
 
 
+# Every command that sends a token to a server, and the action that it needs there.
+COMMANDS = {
+    "prompts list --server {url}": Action.READ,
+    "prompts get plan-skill --server {url}": Action.READ,
+    "generate --server {url} --path {folder}/generated": Action.READ,
+    "prompts refresh --server {url}": Action.REFRESH,
+    "prompts upload {folder} --source team --server {url}": Action.REFRESH,
+    "inventory send {url} --as laptop-{owner}": Action.SEND_INVENTORY,
+}
+
+
+def list_refused_commands(hall: AccountServer, owner: str, folder: Path) -> set[str]:
+    """Return the commands that the server refuses."""
+    names = {"url": f"http://127.0.0.1:{hall.server.port}", "folder": folder, "owner": owner}
+    codes = {text: run(text.format(**names).split()) for text in COMMANDS}
+    assert {*codes.values()} <= {0, 8}, codes
+    return {text for text, code in codes.items() if code == 8}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a prompt to upload."""
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts/hello.md").write_text(
+        "---\nname: hello\ndescription: Greets.\n---\nHello.\n", encoding="utf-8"
+    )
+    monkeypatch.chdir(tmp_path / "prompts")
+    monkeypatch.setenv("SKILLHALL_ALLOW_NETWORKS", "127.0.0.0/8")
+    return tmp_path / "prompts"
+
+
 @pytest.mark.parametrize("role", Role)
 def test_command_line_is_refused_what_the_role_does_not_allow(
-    hall: AccountServer, role: Role, monkeypatch: pytest.MonkeyPatch
+    hall: AccountServer, role: Role, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SKILLHALL_SERVER_TOKEN", hall.tokens[role])
-    url = f"http://127.0.0.1:{hall.server.port}"
-    assert run(["prompts", "list", "--server", url]) == 0
-    expected = 0 if Action.REFRESH in ROLES[role] else 8
-    assert run(["prompts", "refresh", "--server", url]) == expected
+    refused = {text for text, action in COMMANDS.items() if action not in ROLES[role]}
+    assert list_refused_commands(hall, role.value, folder) == refused
+
+
+@pytest.mark.parametrize("scope", AccessScope)
+def test_command_line_is_refused_what_the_scope_does_not_allow(
+    hall: AccountServer, scope: AccessScope, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created = hall.accounts.tokens.create(f"only {scope}", "administrator", [scope], actor=ACTOR)
+    hall.database.token_cache.try_refresh()
+    monkeypatch.setenv("SKILLHALL_SERVER_TOKEN", created.text)
+    granted = created.stored.scopes
+    refused = {text for text, action in COMMANDS.items() if ACTION_SCOPES[action] not in granted}
+    assert list_refused_commands(hall, "administrator", folder) == refused
 
 
 def test_read_token_of_an_administrator_cannot_write(hall: AccountServer) -> None:
     accounts = hall.accounts
-    text = accounts.tokens.create("read only", "administrator", [AccessScope.READ]).text
+    text = accounts.tokens.create(
+        "read only", "administrator", [AccessScope.READ], actor=ACTOR
+    ).text
     hall.database.token_cache.try_refresh()
     headers = {"Authorization": f"Bearer {text}"}
     assert hall.server.request("GET", "/api/v1/skills", headers=headers).status == 200
@@ -138,6 +206,25 @@ def test_administrator_manages_users(hall: AccountServer) -> None:
     assert names == ["administrator", "author", "reader", "reviewer"]
 
 
+def test_administrator_lists_and_revokes_the_tokens_of_others(hall: AccountServer) -> None:
+    stored = hall.accounts.tokens.create("of an author", "author", actor=ACTOR).stored
+    hall.database.token_cache.try_refresh()
+    hall.server.headers = hall.bearer(Role.ADMINISTRATOR)
+
+    def list_labels(query: str = "") -> list[str]:
+        reply = hall.server.request("GET", f"/api/v1/tokens{query}")
+        return [token["label"] for token in reply.json["data"]["tokens"]]
+
+    assert "of an author" in list_labels()
+    path = f"/api/v1/tokens/{stored.id}"
+    assert hall.server.request("DELETE", path).json["data"] == {"revoked": stored.id}
+    assert hall.server.request("DELETE", path).status == 404
+    assert "of an author" not in list_labels()
+    assert "of an author" in list_labels("?revoked=true")
+    [row] = AuditLog(hall.database.database).newest(AuditFilter(action="token.revoke"), limit=1)
+    assert (row["actor"], row["via"]) == ("administrator", "rest")
+
+
 def test_user_manages_own_tokens_only(hall: AccountServer) -> None:
     cookie, tokens = hall.cookie(Role.AUTHOR), "/api/v1/account/tokens"
     hall.server.headers = {}
@@ -158,7 +245,7 @@ def test_user_manages_own_tokens_only(hall: AccountServer) -> None:
     assert send("POST", tokens, {"label": "more", "scopes": ["write"]}, **mine) == 403
     assert send("POST", tokens, {"label": "longer", "scopes": ["read"]}, **mine) == 403
     # The tokens of others do not exist.
-    other = hall.accounts.tokens.create("other", "reader").stored
+    other = hall.accounts.tokens.create("other", "reader", actor=ACTOR).stored
     assert send("DELETE", f"{tokens}/{other.id}") == 404
     assert send("DELETE", f"{tokens}/{data['id']}") == 200
     account = hall.server.request("GET", "/api/v1/account", headers=cookie).json["data"]

@@ -23,6 +23,7 @@ from skillhall._internal.storage.sql.token_rows import (
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import Conflict
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
 
 DEADLINE = 120  # seconds
@@ -57,7 +58,9 @@ class ReceivedEvents:
 
 @pytest.fixture
 def received(database: Database) -> Iterator[ReceivedEvents]:
-    with closing(EventFeed(SqlWorkspaceStore(database), open_event_signal(database))) as feed:
+    with closing(
+        EventFeed(SqlWorkspaceStore(database, actor=ACTOR), open_event_signal(database))
+    ) as feed:
         events = ReceivedEvents()
         feed.subscribe(events)
         yield events
@@ -70,7 +73,7 @@ def count_blobs(database: Database) -> int:
 
 def test_skill_can_be_read(skills: SqlSharedSkillTable) -> None:
     files = {"SKILL.md": (b"text", PLAIN), "a/run.sh": (bytes(range(256)), PROGRAM)}
-    skills.write(lambda write: write.put("pdf", files, "added"), TIMESTAMP)
+    skills.write(lambda write: write.put("pdf", files, "added"), TIMESTAMP, actor=ACTOR)
     skill = skills.read(lambda read: read.find("pdf"))
     assert skill is not None
     assert (skill.origin, skill.updated) == ("added", TIMESTAMP)
@@ -86,9 +89,9 @@ def test_skill_can_be_read(skills: SqlSharedSkillTable) -> None:
 def test_version_is_never_reused(skills: SqlSharedSkillTable) -> None:
     versions: list[int] = []
     for _ in range(3):
-        skills.write(lambda write: write.put("pdf", ONE, ""), TIMESTAMP)
+        skills.write(lambda write: write.put("pdf", ONE, ""), TIMESTAMP, actor=ACTOR)
         versions.append(skills.read(lambda read: read.versions())["pdf"])
-        skills.write(lambda write: write.delete("pdf"), TIMESTAMP)
+        skills.write(lambda write: write.delete("pdf"), TIMESTAMP, actor=ACTOR)
         assert skills.read(lambda read: read.versions()) == {}
     assert versions == sorted(set(versions))
 
@@ -97,24 +100,24 @@ def test_equal_bytes_are_stored_once_until_unused(
     skills: SqlSharedSkillTable, database: Database
 ) -> None:
     same = {"a": (b"same", PLAIN), "b": (b"same", PROGRAM)}
-    skills.write(lambda write: write.put("one", same, ""), TIMESTAMP)
-    skills.write(lambda write: write.put("other", same, ""), TIMESTAMP)
+    skills.write(lambda write: write.put("one", same, ""), TIMESTAMP, actor=ACTOR)
+    skills.write(lambda write: write.put("other", same, ""), TIMESTAMP, actor=ACTOR)
     uploads = SqlUploadTable(database)
-    uploads.put("team", same, "", TIMESTAMP, max_uploads=50)
+    uploads.put("team", same, "", TIMESTAMP, max_uploads=50, actor=ACTOR)
     assert count_blobs(database) == 1
-    skills.write(lambda write: write.put("one", ONE, ""), TIMESTAMP)
-    skills.write(lambda write: write.delete("other"), TIMESTAMP)
+    skills.write(lambda write: write.put("one", ONE, ""), TIMESTAMP, actor=ACTOR)
+    skills.write(lambda write: write.delete("other"), TIMESTAMP, actor=ACTOR)
     assert count_blobs(database) == 2
-    uploads.put("team", ONE, "", TIMESTAMP, max_uploads=50)
+    uploads.put("team", ONE, "", TIMESTAMP, max_uploads=50, actor=ACTOR)
     assert count_blobs(database) == 2  # the first version still has the others
-    skills.write(lambda write: write.delete("one"), TIMESTAMP)
+    skills.write(lambda write: write.delete("one"), TIMESTAMP, actor=ACTOR)
     assert count_blobs(database) == 1
 
 
 def test_failed_change_is_rolled_back_without_events(
     skills: SqlSharedSkillTable, database: Database, received: ReceivedEvents
 ) -> None:
-    skills.write(lambda write: write.put("pdf", ONE, ""), TIMESTAMP)
+    skills.write(lambda write: write.put("pdf", ONE, ""), TIMESTAMP, actor=ACTOR)
 
     def work(write: SharedSkillWriter) -> None:
         write.put("pdf", OTHER, "")
@@ -124,7 +127,7 @@ def test_failed_change_is_rolled_back_without_events(
 
     before = skills.read(lambda read: (read.versions(), read.find("pdf")))
     with pytest.raises(Conflict):
-        skills.write(work, TIMESTAMP)
+        skills.write(work, TIMESTAMP, actor=ACTOR)
     assert skills.read(lambda read: (read.versions(), read.find("pdf"))) == before
     assert count_blobs(database) == 1
     SqlOutbox(database).publish("last", {}, TIMESTAMP)
@@ -140,15 +143,15 @@ def test_changes_publish_events(
         write.put("pdf", ONE, "")
         write.put("csv", ONE, "")
 
-    skills.write(put_both, TIMESTAMP)
-    skills.write(lambda write: write.delete("pdf"), TIMESTAMP)
-    skills.write(lambda write: write.versions(), TIMESTAMP)
-    uploads.put("a", ONE, "1", TIMESTAMP, max_uploads=1)
-    uploads.put("a", ONE, "1", TIMESTAMP, max_uploads=1)
-    uploads.put("b", ONE, "1", TIMESTAMP, max_uploads=1)
-    tokens.add(StoredToken("1", "laptop", "digest", TIMESTAMP))
-    tokens.revoke("unknown", TIMESTAMP)
-    tokens.revoke("laptop", TIMESTAMP)
+    skills.write(put_both, TIMESTAMP, actor=ACTOR)
+    skills.write(lambda write: write.delete("pdf"), TIMESTAMP, actor=ACTOR)
+    skills.write(lambda write: write.versions(), TIMESTAMP, actor=ACTOR)
+    uploads.put("a", ONE, "1", TIMESTAMP, max_uploads=1, actor=ACTOR)
+    uploads.put("a", ONE, "1", TIMESTAMP, max_uploads=1, actor=ACTOR)
+    uploads.put("b", ONE, "1", TIMESTAMP, max_uploads=1, actor=ACTOR)
+    tokens.add(StoredToken("1", "laptop", "digest", TIMESTAMP), actor=ACTOR)
+    tokens.revoke("unknown", TIMESTAMP, None, ACTOR)
+    tokens.revoke("laptop", TIMESTAMP, None, ACTOR)
     received.wait_for(
         ("skill-changed", "pdf"),
         ("skill-changed", "csv"),
@@ -171,7 +174,7 @@ def test_concurrent_changes_see_each_other(skills: SqlSharedSkillTable) -> None:
                 write.put("pdf", {"SKILL.md": (name.encode(), PLAIN)}, "")
             return is_free
 
-        if skills.write(work, TIMESTAMP):
+        if skills.write(work, TIMESTAMP, actor=ACTOR):
             taken.append(name)
 
     threads = [threading.Thread(target=take, args=[f"{number}"]) for number in range(8)]
@@ -188,15 +191,15 @@ def test_token_is_revoked_by_id_or_unique_label(database: Database) -> None:
         StoredToken("1", "laptop", "a", TIMESTAMP),
         StoredToken("2", "phone", "b", TIMESTAMP),
     )
-    tokens.add(laptop)
-    tokens.add(phone)
+    tokens.add(laptop, actor=ACTOR)
+    tokens.add(phone, actor=ACTOR)
     with pytest.raises(Conflict):
-        tokens.add(StoredToken("3", "laptop", "c", TIMESTAMP))
+        tokens.add(StoredToken("3", "laptop", "c", TIMESTAMP), actor=ACTOR)
     assert tokens.list() == [laptop, phone]
     assert [
-        tokens.revoke("1", TIMESTAMP),
-        tokens.revoke("1", TIMESTAMP),
-        tokens.revoke("phone", TIMESTAMP),
+        tokens.revoke("1", TIMESTAMP, None, ACTOR),
+        tokens.revoke("1", TIMESTAMP, None, ACTOR),
+        tokens.revoke("phone", TIMESTAMP, None, ACTOR),
     ] == [
         True,
         False,
@@ -218,22 +221,22 @@ def test_sign_in_is_found_by_the_digest_of_its_cookie_until_it_ends(database: Da
     table = SqlSignInTable(database)
     first, second, other = make_sign_in("a"), make_sign_in("b"), make_sign_in("c", 2)
     for sign_in in (first, second, other):
-        table.add(sign_in)
+        table.add(sign_in, actor=ACTOR)
     assert table.list() == [first, second, other]
     assert table.list("1") == [first, second]
     assert table.find("da") == first
-    assert not table.delete("2", "a", TIMESTAMP)  # of another token
-    assert table.delete("1", "a", TIMESTAMP)
-    assert not table.delete("1", "a", TIMESTAMP)
+    assert not table.delete("2", "a", TIMESTAMP, actor=ACTOR)  # of another token
+    assert table.delete("1", "a", TIMESTAMP, actor=ACTOR)
+    assert not table.delete("1", "a", TIMESTAMP, actor=ACTOR)
     assert (table.find("da"), table.find("db")) == (None, second)
 
 
 def test_revocation_ends_the_sign_ins_of_the_token_alone(database: Database) -> None:
     tokens, table = SqlTokenTable(database), SqlSignInTable(database)
     for identity, label in (("1", "laptop"), ("2", "phone")):
-        tokens.add(StoredToken(identity, label, label, TIMESTAMP))
-        table.add(make_sign_in(identity, int(identity)))
-    tokens.revoke("laptop", TIMESTAMP)
+        tokens.add(StoredToken(identity, label, label, TIMESTAMP), actor=ACTOR)
+        table.add(make_sign_in(identity, int(identity)), actor=ACTOR)
+    tokens.revoke("laptop", TIMESTAMP, None, ACTOR)
     assert [sign_in.token for sign_in in table.list()] == ["2"]
 
 
@@ -241,11 +244,11 @@ def test_new_sign_in_deletes_expired_ones_and_the_oldest_beyond_the_limit(
     database: Database,
 ) -> None:
     table = SqlSignInTable(database)
-    table.add(replace(make_sign_in("expired", 2), expires=TIMESTAMP))
+    table.add(replace(make_sign_in("expired", 2), expires=TIMESTAMP), actor=ACTOR)
     times = [format_time(1_800_000_000 + number) for number in range(MAX_SIGN_INS)]
     rows = [asdict(make_sign_in(f"{n}", created=time)) for n, time in enumerate(times)]
     database.write(lambda connection: connection.execute(sign_ins.insert(), rows))
-    table.add(make_sign_in("new", created=format_time(1_800_010_000)))
+    table.add(make_sign_in("new", created=format_time(1_800_010_000)), actor=ACTOR)
     assert len(table.list("1")) == MAX_SIGN_INS
     assert table.list("2") == []
     assert table.find("d0") is None
@@ -254,7 +257,7 @@ def test_new_sign_in_deletes_expired_ones_and_the_oldest_beyond_the_limit(
 
 def test_uses_of_sign_ins_are_stored_once_a_minute(database: Database) -> None:
     table = SqlSignInTable(database)
-    table.add(make_sign_in("a", created=format_time(1_800_000_000)))
+    table.add(make_sign_in("a", created=format_time(1_800_000_000)), actor=ACTOR)
     for seconds in (30, 60, 90):
         table.record_uses({"a": 1_800_000_000 + seconds})
     assert [sign_in.used for sign_in in table.list()] == [format_time(1_800_000_060)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from skillhall._internal.policy.access.access_scopes import AccessScope
 from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.policy.access.roles import ROLES, Action, Role
 from skillhall._internal.settings import Secret, ServerSettings
+from skillhall._internal.storage import credential_cache
 from skillhall._internal.storage.access_tokens import AccessTokens, TokenCache
 from skillhall._internal.storage.accounts.user_accounts import UserAccounts, UserCache
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable
@@ -28,6 +30,8 @@ from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.sign_ins import SignIns
 from skillhall._internal.storage.sql.engine import build_sqlite_url
 from skillhall._internal.storage.sql.token_rows import SqlSignInTable, SqlTokenTable
+from skillhall.errors import DatabaseUnavailable
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
 from tests.support.switchable_database import SwitchableDatabase
 
@@ -125,8 +129,8 @@ def test_user_without_a_password_cannot_sign_in_with_one(server: Server) -> None
 
 
 def test_token_may_do_what_its_scopes_and_the_role_of_its_owner_allow(server: Server) -> None:
-    everything = server.access_tokens.create("all", "dev1").text
-    read = server.access_tokens.create("read", "dev1", [AccessScope.READ]).text
+    everything = server.access_tokens.create("all", "dev1", actor=ACTOR).text
+    read = server.access_tokens.create("read", "dev1", [AccessScope.READ], actor=ACTOR).text
     server.refresh()
     for text, expected in (
         (everything, ROLES[Role.AUTHOR] - {Action.SEND_INVENTORY}),
@@ -139,9 +143,9 @@ def test_token_may_do_what_its_scopes_and_the_role_of_its_owner_allow(server: Se
 
 
 def test_token_of_an_owner_that_is_no_user_is_limited_by_scopes_only(server: Server) -> None:
-    credential = server.token(server.access_tokens.create("ci", "somewhere").text)
+    credential = server.token(server.access_tokens.create("ci", "somewhere", actor=ACTOR).text)
     assert credential is None  # not yet known
-    text = server.access_tokens.create("ci2", "somewhere").text
+    text = server.access_tokens.create("ci2", "somewhere", actor=ACTOR).text
     server.refresh()
     credential = server.token(text)
     assert credential is not None
@@ -149,7 +153,7 @@ def test_token_of_an_owner_that_is_no_user_is_limited_by_scopes_only(server: Ser
 
 
 def test_change_of_role_counts_for_cookies_and_tokens_at_once(server: Server) -> None:
-    text = server.access_tokens.create("ci", "dev1").text
+    text = server.access_tokens.create("ci", "dev1", actor=ACTOR).text
     credential = server.password("dev1", "secret")
     assert credential is not None
     cookie = server.sign_in(credential)
@@ -162,7 +166,7 @@ def test_change_of_role_counts_for_cookies_and_tokens_at_once(server: Server) ->
 
 
 def test_disabled_user_is_rejected_until_enabled(server: Server) -> None:
-    text = server.access_tokens.create("ci", "dev1").text
+    text = server.access_tokens.create("ci", "dev1", actor=ACTOR).text
     server.refresh()
     credential = server.token(text)
     assert credential is not None
@@ -182,7 +186,7 @@ def test_disabled_user_is_rejected_until_enabled(server: Server) -> None:
 
 
 def test_removed_user_leaves_no_token_with_more_rights(server: Server) -> None:
-    text = server.access_tokens.create("ci", "dev1").text
+    text = server.access_tokens.create("ci", "dev1", actor=ACTOR).text
     server.refresh()
     server.accounts.remove("dev1", ADMIN)
     server.users.try_refresh()  # before the tokens
@@ -193,7 +197,7 @@ def test_removed_user_leaves_no_token_with_more_rights(server: Server) -> None:
 
 
 def test_sign_ins_of_a_user_are_listed_however_they_were_made(server: Server) -> None:
-    text = server.access_tokens.create("ci", "dev1").text
+    text = server.access_tokens.create("ci", "dev1", actor=ACTOR).text
     server.refresh()
     by_token, by_password = server.token(text), server.password("dev1", "secret")
     assert by_token is not None
@@ -230,6 +234,37 @@ def test_outage_of_the_database_does_not_open_a_server_with_users(server: Server
     with closing(UserCache(SqlUserTable(server.database), UseRecorder())) as restarted:
         restarted.try_refresh()
         assert Credentials(ServerSettings(), users=restarted).is_required
+
+
+def test_long_outage_of_the_database_refuses_all_but_the_operator(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = server.access_tokens.create("ci", "dev1", actor=ACTOR).text
+    server.refresh()
+    credential = server.token(token)
+    assert credential is not None
+    cookie = server.sign_in(credential)
+    server.refresh()
+    server.database.is_down = True
+    server.refresh()
+    assert server.token(token) == credential
+    assert server.credentials.authenticate_cookie(cookie)
+    monkeypatch.setattr(credential_cache, "OUTAGE_LIMIT", 0.0)
+    for authenticate in (
+        partial(server.token, token),
+        partial(server.password, "dev1", "secret"),
+        partial(server.credentials.authenticate_cookie, cookie),
+    ):
+        with pytest.raises(DatabaseUnavailable, match="15 minutes"):
+            authenticate()
+    assert not server.credentials.is_valid(credential)
+    with_token = Credentials(
+        ServerSettings(auth_token=Secret("operator-token")), server.tokens, server.sign_ins
+    )
+    assert with_token.authenticate_token(b"operator-token", SCOPE) == Credential()
+    server.database.is_down = False
+    server.refresh()
+    assert server.token(token) == credential
 
 
 def test_server_whose_database_does_not_exist_yet_has_no_users(server: Server) -> None:

@@ -1,5 +1,7 @@
 """Contract of users in both databases."""
 
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,6 +18,7 @@ from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.tables import audit, events
 from skillhall._internal.storage.sql.token_rows import SqlSignInTable, SqlTokenTable
 from skillhall.errors import Conflict, FieldRefused, LinkExpired, TokenNotFound, UserNotFound
+from tests.support.actors import ACTOR
 
 ADMIN = Actor("ada", via=Via.REST)
 PASSWORD = "purple ladder winter"  # noqa: S105 - of tests alone
@@ -41,7 +44,7 @@ def accounts(database: Database, clock: Clock) -> UserAccounts:
 def add_sign_in(database: Database, owner: str, name: str = "a") -> None:
     times = ("2026-01-02T00:00:00+00:00", "2026-01-02T00:00:00+00:00", "2036-01-02T00:00:00+00:00")
     sign_in = SignIn(name, f"d{name}", owner, *times, "", "")
-    SqlSignInTable(database).add(sign_in)
+    SqlSignInTable(database).add(sign_in, actor=ACTOR)
 
 
 def list_actions(database: Database) -> list[tuple[str, str, str]]:
@@ -145,11 +148,68 @@ def test_role_of_another_user_can_be_changed_and_not_the_own_one(accounts: UserA
             change()
 
 
+def test_subject_needs_an_identity_provider_and_belongs_to_one_user(database: Database) -> None:
+    with pytest.raises(FieldRefused, match="subject: this server has no identity provider"):
+        UserAccounts(SqlUserTable(database)).add("dev1", Role.READER, ADMIN, subject="s")
+    accounts = UserAccounts(SqlUserTable(database), issuer="https://id")
+    for subject in ("x" * 256, "a\nb", " "):
+        with pytest.raises(FieldRefused, match="subject: must have up to 255"):
+            accounts.add("dev1", Role.READER, ADMIN, subject=subject)
+    added = accounts.add("dev1", Role.READER, ADMIN, subject=" s ")
+    assert (added.code, added.user.issuer, added.user.subject) == ("", "https://id", "s")
+    with pytest.raises(Conflict, match="a user with the subject 's' already exists"):
+        accounts.add("dev2", Role.READER, ADMIN, subject="s")
+
+
+def test_user_with_a_subject_owns_the_tokens_with_the_chosen_name(database: Database) -> None:
+    AccessTokens(SqlTokenTable(database)).create("ci", "dev1", actor=ACTOR)
+    accounts = UserAccounts(SqlUserTable(database), issuer="https://id")
+    assert accounts.add("dev1", Role.READER, ADMIN, subject="s").tokens == 1
+
+
+def test_last_administrator_stays_while_there_are_users(accounts: UserAccounts) -> None:
+    operator = Actor("operator")
+    accounts.add("ada", Role.ADMINISTRATOR, operator)
+    accounts.add("dev1", Role.AUTHOR, operator)
+    changes = (
+        lambda: accounts.set_role("ada", Role.READER, operator),
+        lambda: accounts.disable("ada", operator),
+        lambda: accounts.remove("ada", operator),
+    )
+    for change in changes:
+        with pytest.raises(FieldRefused, match="'ada' is the last active administrator"):
+            change()
+    assert accounts.set_role("ada", Role.ADMINISTRATOR, operator).role == "administrator"
+    accounts.add("eve", Role.ADMINISTRATOR, operator)
+    accounts.disable("eve", operator)
+    with pytest.raises(FieldRefused, match="last active"):
+        accounts.remove("ada", operator)
+    accounts.remove("eve", operator)
+    accounts.remove("dev1", operator)
+    accounts.remove("ada", operator)  # the last user turns sign-in off
+    assert accounts.list() == []
+
+
+def test_administrators_who_remove_each_other_at_once_leave_one(accounts: UserAccounts) -> None:
+    names = [f"admin{number}" for number in range(4)]
+    for name in names:
+        accounts.add(name, Role.ADMINISTRATOR, ADMIN)
+
+    def remove(name: str) -> None:
+        with contextlib.suppress(FieldRefused):
+            accounts.remove(name, ADMIN)
+
+    accounts.add("dev1", Role.READER, ADMIN)
+    with ThreadPoolExecutor(4) as pool:
+        [*pool.map(remove, names)]
+    assert len([user for user in accounts.list() if user.role == "administrator"]) == 1
+
+
 def test_disabled_user_has_no_sign_ins_and_no_links(
     accounts: UserAccounts, database: Database
 ) -> None:
     created = accounts.add("dev1", Role.AUTHOR, ADMIN)
-    token = AccessTokens(SqlTokenTable(database)).create("ci", "dev1")
+    token = AccessTokens(SqlTokenTable(database)).create("ci", "dev1", actor=ACTOR)
     add_sign_in(database, f"{USER_OWNER_PREFIX}{created.user.id}")
     add_sign_in(database, token.stored.id, "b")
     add_sign_in(database, "operator", "c")
@@ -180,18 +240,18 @@ def test_tokens_belong_to_the_user_with_the_name_of_their_owner(
     accounts: UserAccounts, database: Database
 ) -> None:
     tokens = AccessTokens(SqlTokenTable(database))
-    tokens.create("old", "dev1")
-    tokens.create("other", "operator")
+    tokens.create("old", "dev1", actor=ACTOR)
+    tokens.create("other", "operator", actor=ACTOR)
     added = accounts.add("dev1", Role.AUTHOR, ADMIN)
     assert added.tokens == 1
-    new = tokens.create("new", "dev1", [AccessScope.READ]).stored
+    new = tokens.create("new", "dev1", [AccessScope.READ], actor=ACTOR).stored
     assert new.user == added.user.id
     owners = {token.label: token.user for token in tokens.list()}
     assert owners == {"old": added.user.id, "other": None, "new": added.user.id}
     assert [token.label for token in tokens.list(user=added.user.id)] == ["old", "new"]
     with pytest.raises(TokenNotFound):
-        tokens.revoke("other", added.user.id)
-    tokens.revoke("new", added.user.id)
+        tokens.revoke("other", added.user.id, actor=ACTOR)
+    tokens.revoke("new", added.user.id, actor=ACTOR)
 
 
 def test_removed_user_leaves_no_token_sign_in_or_link(
@@ -199,8 +259,8 @@ def test_removed_user_leaves_no_token_sign_in_or_link(
 ) -> None:
     tokens = AccessTokens(SqlTokenTable(database))
     added = accounts.add("dev1", Role.AUTHOR, ADMIN)
-    tokens.create("ci", "dev1")
-    tokens.create("other")
+    tokens.create("ci", "dev1", actor=ACTOR)
+    tokens.create("other", actor=ACTOR)
     add_sign_in(database, f"{USER_OWNER_PREFIX}{added.user.id}")
     accounts.remove("dev1", ADMIN)
     assert accounts.list() == []

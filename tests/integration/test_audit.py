@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from skillhall._internal.asgi import Services
 from skillhall._internal.policy.access.access_scopes import AccessScope
-from skillhall._internal.settings import Secret, ServerSettings, Settings
+from skillhall._internal.settings import Secret, ServerSettings, Settings, read_os_user
 from skillhall._internal.storage.sql.audit_rows import allow_audit_deletion
 from skillhall._internal.wiring.database import DatabaseServices, open_database_services
 from skillhall._internal.wiring.prompts import open_prompt_service
@@ -145,6 +145,15 @@ def test_refused_request_is_recorded_once(
     ]
 
 
+def test_refused_mcp_request_names_the_token(server: RunningServer, tokens: MemoryTokens) -> None:
+    tokens.add("skh_reporter", scopes=(AccessScope.REPORT,))
+    body = {"jsonrpc": "2.0", "id": 1, "method": "skills/list", "params": {}}
+    headers = {**bearer("skh_reporter"), "Accept": "application/json, text/event-stream"}
+    assert server.request("POST", "/mcp", body, headers).status == 403
+    [row] = wait_until(lambda: read_rows(server, "outcome=refused"))
+    assert (row["via"], row["action"], row["token"] != "") == ("mcp", "read", True)
+
+
 def test_log_is_exported_in_pages_as_json_lines_or_csv(server: RunningServer) -> None:
     for name in "abc":
         assert server.request("POST", SKILLS, {**PDF, "id": name}).status == 201
@@ -208,15 +217,52 @@ def test_commands_list_export_and_verify_the_log(sandbox: CliSandbox) -> None:
     assert sandbox.run("session", "new", "t").code == 0
     listed = sandbox.run("audit", "list", "--action", "session", "--since", "1h")
     rows = [line.split("\t") for line in listed.out.splitlines()]
-    assert [row[2:5] for row in rows] == [["operator", "cli", "session.create"]] * 2
+    actor = f"operator/{read_os_user()}"
+    assert [row[2:5] for row in rows] == [[actor, "cli", "session.create"]] * 2
     assert sandbox.run("audit", "list", "--until", "2020-01-01").out == ""
     exported = sandbox.run("audit", "export").out.splitlines()
     assert [json.loads(line)["id"] for line in exported] == [1, 2]
     assert sandbox.run("audit", "export", "--format", "csv").out.startswith("id,at,actor,")
     assert len(sandbox.run("audit", "export", "--json").json["data"]["rows"]) == 2  # type: ignore[index]
     verified = sandbox.run("audit", "verify")
-    assert (verified.code, verified.err) == (0, "0 rows verified, 2 not sealed yet\n")
+    # No server is running: commands seal their rows.
+    assert (verified.code, verified.err) == (0, "2 rows verified, 0 not sealed yet\n")
+    assert all(json.loads(line)["hash"] for line in exported)
     assert sandbox.run("audit", "list", "--since", "soon").code == 3
+
+
+def test_every_command_that_changes_data_names_the_os_user(
+    sandbox: CliSandbox, tmp_path: Path
+) -> None:
+    backup = str(tmp_path / "all.backup")
+    commands = [
+        "user add dev1",
+        "user role dev1 author",
+        "user disable dev1",
+        "user enable dev1",
+        "user link dev1",
+        "token new ci --owner dev1",
+        "token revoke ci",
+        "user remove dev1",
+        f"revoke sha256:{'0' * 64} --reason bad",
+        f"revoke sha256:{'0' * 64} --reason good --undo",
+        "session new s",
+        "session delete s --yes",
+        f"backup {backup}",
+        f"restore {backup} --overwrite",
+    ]
+    for command in commands:
+        assert sandbox.run(*command.split()).code == 0, command
+    rows = [json.loads(line) for line in sandbox.run("audit", "export").out.splitlines()]
+    assert {(row["actor"], row["token"], row["via"]) for row in rows} == {
+        ("operator", read_os_user(), "cli")
+    }
+    assert [row["action"] for row in rows] == [
+        *(f"user.{verb}" for verb in ("add", "role", "disable", "enable", "link")),
+        *("token.create", "token.revoke", "user.remove", "skill.revoke", "skill.restore"),
+        *("session.create", "session.delete", "backup.restore"),
+    ]
+    assert sandbox.run("audit", "verify").err.endswith("verified, 0 not sealed yet\n")
 
 
 def test_verify_exits_with_1_and_names_the_row(

@@ -9,12 +9,29 @@ from tests.support.databases import truncate_tables
 from tests.support.fault_injection import run_faults
 
 
-@pytest.mark.parametrize("case", ["edit", "delete", "undo", "upload", "follow", "session", "token"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "edit",
+        "delete",
+        "undo",
+        "upload",
+        "follow",
+        "session",
+        "token",
+        "user",
+        "identity",
+        "user removal",
+    ],
+)
 def test_audit_log_and_files_agree_after_kill_at_any_statement(tmp_path: Path, case: str) -> None:
     assert run_audit_faults(case, tmp_path, "") > 4
 
 
-@pytest.mark.parametrize("case", ["shared skill", "shared deletion", "upload", "session", "token"])
+@pytest.mark.parametrize(
+    "case",
+    ["shared skill", "shared deletion", "upload", "session", "token", "identity", "user removal"],
+)
 def test_audit_log_and_tables_agree_after_kill_at_any_statement(
     tmp_path: Path, postgres: str, case: str
 ) -> None:

@@ -27,6 +27,7 @@ from skillhall._internal.storage.sign_ins import SignIns
 from skillhall._internal.storage.sql.engine import build_sqlite_url
 from skillhall._internal.storage.sql.token_rows import SqlSignInTable
 from skillhall.errors import ConfigInvalid
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
 from tests.support.prompt_services import MemoryPromptService, make_prompt
 from tests.support.servers import (
@@ -544,7 +545,7 @@ def test_stream_ends_when_its_token_is_revoked() -> None:
 def test_stream_ends_when_its_sign_in_ends(tmp_path: Path) -> None:
     with open_sign_ins(tmp_path) as sign_ins:
         services = replace(streaming(MemoryTokens("laptop")), sign_ins=sign_ins)
-        laptop = sign_ins.create(sha256_hex(b"laptop")[:8], "", "", 60)
+        laptop = sign_ins.create(sha256_hex(b"laptop")[:8], "", "", 60, actor=ACTOR)
         with (
             run_server(settings=make_token_settings(), services=services) as server,
             server.connect() as connection,
@@ -556,7 +557,7 @@ def test_stream_ends_when_its_sign_in_ends(tmp_path: Path) -> None:
             text = b""
             while b"hello" not in text:
                 text += connection.recv(4096)
-            assert sign_ins.end(laptop.stored.token, laptop.stored.id)
+            assert sign_ins.end(laptop.stored.token, laptop.stored.id, actor=ACTOR)
             assert b"good bye" not in b"".join(iter(lambda: connection.recv(4096), b""))
 
 
@@ -575,7 +576,9 @@ def test_cookie_of_another_server_is_looked_up_and_a_database_outage_is_503(
         services = replace(streaming(MemoryTokens("laptop")), sign_ins=sign_ins)
         with run_server(settings=make_token_settings(), services=services) as server:
             server.headers = {}
-            first, second = (other.create(sha256_hex(b"laptop")[:8], "", "", 60) for _ in range(2))
+            first, second = (
+                other.create(sha256_hex(b"laptop")[:8], "", "", 60, actor=ACTOR) for _ in range(2)
+            )
 
             def status(cookie: str) -> int:
                 headers = {"Cookie": f"skillhall_session={cookie}"}

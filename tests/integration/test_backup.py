@@ -21,6 +21,7 @@ from skillhall._internal.storage.sql.tables import events, sessions
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.wiring.database import open_database
 from skillhall.errors import BackupRejected, Conflict, UnsafePath
+from tests.support.actors import ACTOR
 from tests.support.backup_faults import fill, make_settings, read_state, run_restore_faults
 from tests.support.backups import Lines, forge
 from tests.support.bundles import build_single_bundle
@@ -60,12 +61,12 @@ def test_restored_servers_give_the_same_answers_byte_by_byte(
     assert len(answers) > 50
     make_backup(settings_of(first), str(tmp_path / "1.backup"))
     second = Replica(tmp_path / "second", {"SKILLHALL_DATABASE_URL": url})
-    restore_backup(settings_of(second), str(tmp_path / "1.backup"))
+    restore_backup(settings_of(second), str(tmp_path / "1.backup"), actor=ACTOR)
     shared = read_answers(start(second))
     assert drop_differences(shared) == drop_differences(answers)
     make_backup(settings_of(second), str(tmp_path / "2.backup"))
     third = Replica(tmp_path / "third", {})
-    restore_backup(settings_of(third), str(tmp_path / "2.backup"))
+    restore_backup(settings_of(third), str(tmp_path / "2.backup"), actor=ACTOR)
     assert read_answers(start(third)) == answers
     for server in (second, third):
         assert server.request("POST", f"/api/v1/changes/{change}/undo").status == 200
@@ -79,7 +80,9 @@ def test_restore_resets_open_event_streams(
     session = server.request("POST", "/api/v1/sessions", {"name": "One"}).json["data"]["id"]
     make_backup(settings_of(server), str(tmp_path / "all.backup"))
     with server.events(f"?session={session}") as stream:
-        restore_backup(settings_of(server), str(tmp_path / "all.backup"), overwrite=True)
+        restore_backup(
+            settings_of(server), str(tmp_path / "all.backup"), overwrite=True, actor=ACTOR
+        )
         assert next(stream) == {}  # the data of a reset event
         server.request("PATCH", f"/api/v1/sessions/{session}", {"name": "Two"}, {"If-Match": '"1"'})
         assert next(stream)["revision"] == 2
@@ -111,13 +114,15 @@ def test_files_keep_their_bytes_modes_and_times(tmp_path: Path) -> None:
     (tmp_path / "a/data/usage").mkdir(parents=True)
     (tmp_path / "a/data/usage/usage.jsonl").write_bytes(b"{}\n")
     make_backup(source, str(tmp_path / "all.backup"))
-    restore_backup(target, str(tmp_path / "all.backup"))
+    restore_backup(target, str(tmp_path / "all.backup"), actor=ACTOR)
     assert read_tree(tmp_path / "b") == read_tree(tmp_path / "a")
 
 
 def open_changes(settings: Settings) -> SkillStoreChanges:
     """Return the undoable operations on the skills of a server."""
-    return SkillStoreChanges(FolderStore(settings.working_directory), settings.data_directory)
+    return SkillStoreChanges(
+        FolderStore(settings.working_directory), settings.data_directory, actor=ACTOR
+    )
 
 
 def test_undo_after_a_restore_brings_back_empty_files(tmp_path: Path) -> None:
@@ -125,7 +130,7 @@ def test_undo_after_a_restore_brings_back_empty_files(tmp_path: Path) -> None:
     make_skill(tmp_path / "a/run/.agents/skills", "pdf", files={"__init__.py": b""})
     change = open_changes(source).delete("pdf")
     make_backup(source, str(tmp_path / "all.backup"))
-    restore_backup(target, str(tmp_path / "all.backup"))
+    restore_backup(target, str(tmp_path / "all.backup"), actor=ACTOR)
     open_changes(target).undo(change)
     assert (tmp_path / "b/run/.agents/skills/pdf/__init__.py").read_bytes() == b""
 
@@ -145,9 +150,9 @@ def test_what_is_left_out_is_listed(tmp_path: Path) -> None:
     lines = gzip.decompress((tmp_path / "all.backup").read_bytes()).splitlines()
     assert json.loads(lines[0])["leftOut"] == [*report.left_out]
     assert any("SKILLHALL_AUTH_TOKEN" in text for text in report.left_out)
-    assert [*restore_backup(settings, str(tmp_path / "all.backup"), dry_run=True).notes] == [
-        *report.totals.skipped
-    ]
+    assert [
+        *restore_backup(settings, str(tmp_path / "all.backup"), dry_run=True, actor=ACTOR).notes
+    ] == [*report.totals.skipped]
 
 
 def test_dry_run_shows_changes_and_makes_none(tmp_path: Path) -> None:
@@ -156,7 +161,7 @@ def test_dry_run_shows_changes_and_makes_none(tmp_path: Path) -> None:
     make_backup(settings, str(tmp_path / "new.backup"))
     fill(settings, "old")
     before = read_state(settings), read_tree(tmp_path / "run")
-    report = restore_backup(settings, str(tmp_path / "new.backup"), dry_run=True)
+    report = restore_backup(settings, str(tmp_path / "new.backup"), dry_run=True, actor=ACTOR)
     assert (read_state(settings), read_tree(tmp_path / "run")) == before
     assert report.changes["skills"] == (("only-new",), ("only-old",), ("both",), 0)
     assert report.changes["sessions"][:2] == (("new",), ("old",))
@@ -171,11 +176,11 @@ def test_data_is_replaced_only_with_the_flag(tmp_path: Path) -> None:
         make_backup(source, str(tmp_path / "all.backup"))
     make_skill(tmp_path / "b/run/.agents/skills", "yours")
     with pytest.raises(Conflict):
-        restore_backup(target, str(tmp_path / "all.backup"))
+        restore_backup(target, str(tmp_path / "all.backup"), actor=ACTOR)
     assert [skill.id for skill in FolderStore(target.working_directory).catalog()] == ["yours"]
-    restore_backup(target, str(tmp_path / "all.backup"), overwrite=True)
+    restore_backup(target, str(tmp_path / "all.backup"), overwrite=True, actor=ACTOR)
     assert [skill.id for skill in FolderStore(target.working_directory).catalog()] == ["mine"]
-    restore_backup(target, str(tmp_path / "all.backup"))  # nothing would be lost
+    restore_backup(target, str(tmp_path / "all.backup"), actor=ACTOR)  # nothing would be lost
 
 
 def add_file(**fields: object) -> Callable[[Lines], None]:
@@ -210,7 +215,7 @@ HOSTILE = {
 def is_rejected(settings: Settings, data: bytes, path: Path) -> bool:
     path.write_bytes(data)
     try:
-        restore_backup(settings, str(path), overwrite=True)
+        restore_backup(settings, str(path), overwrite=True, actor=ACTOR)
     except BackupRejected:
         return True
     return False
@@ -237,7 +242,7 @@ def test_nothing_is_restored_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "b/run/.agents").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UnsafePath):
-        restore_backup(target, str(tmp_path / "all.backup"), overwrite=True)
+        restore_backup(target, str(tmp_path / "all.backup"), overwrite=True, actor=ACTOR)
     assert not [*(tmp_path / "elsewhere").iterdir()]
 
 
@@ -247,7 +252,7 @@ def test_backup_during_writes_is_of_one_moment(tmp_path: Path) -> None:
 
     def write() -> None:
         with closing(open_database(settings)) as database:
-            workspace = make_workspace(SqlWorkspaceStore(database), "w")
+            workspace = make_workspace(SqlWorkspaceStore(database, actor=ACTOR), "w")
             session = workspace.sessions.create("s").id
             for number in range(10_000):
                 if stopped.is_set():
@@ -265,7 +270,7 @@ def test_backup_during_writes_is_of_one_moment(tmp_path: Path) -> None:
         for number in range(3):
             path = str(tmp_path / f"{number}.backup")
             make_backup(settings, path)
-            restore_backup(restored, path, overwrite=True)
+            restore_backup(restored, path, overwrite=True, actor=ACTOR)
             skills = tmp_path / "b/run/.agents/skills"
             assert len({path.read_bytes()[-4:] for path in skills.glob("*/SKILL.md")}) <= 1
             with closing(open_database(restored)) as database:

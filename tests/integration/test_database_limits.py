@@ -19,6 +19,7 @@ from skillhall._internal.storage.sql.events.event_rows import EVENT_LOCK, add_ev
 from skillhall._internal.storage.sql.timeouts import DatabaseTimeouts
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import DatabaseUnavailable
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP, truncate_tables
 from tests.support.replicas import DEADLINE, wait_until
 from tests.support.workspaces import make_workspace
@@ -39,7 +40,7 @@ def add_event(connection: Connection, kind: str) -> None:
 
 
 def list_kinds(database: Database, after: int = 0) -> list[str]:
-    events = SqlWorkspaceStore(database).read(lambda read: read.events(after, 100))
+    events = SqlWorkspaceStore(database, actor=ACTOR).read(lambda read: read.events(after, 100))
     return [event.kind for event in events]
 
 
@@ -70,7 +71,7 @@ def test_open_transaction_neither_delays_nor_hides_events(postgres: str) -> None
             assert list_kinds(database) == ["fast"]
 
         database.write(write_twice)
-        last = SqlWorkspaceStore(database).read(lambda read: read.events(0, 1))[0].seq
+        last = SqlWorkspaceStore(database, actor=ACTOR).read(lambda read: read.events(0, 1))[0].seq
         # A reader that has seen the event of the later transaction still gets the others.
         assert list_kinds(database, last) == ["slow-1", "slow-2"]
         assert list_kinds(database) == ["fast", "slow-1", "slow-2"]
@@ -78,7 +79,7 @@ def test_open_transaction_neither_delays_nor_hides_events(postgres: str) -> None
 
 def test_lock_of_a_frozen_process_is_released(postgres: str) -> None:
     with open_postgres(postgres) as database:
-        workspace = make_workspace(SqlWorkspaceStore(database))
+        workspace = make_workspace(SqlWorkspaceStore(database, actor=ACTOR))
         session = workspace.sessions.create("one").id
         with closing(postgres_connection.connect(SHORT, postgres)) as holder:
             holder.execute("SELECT id FROM sessions FOR UPDATE")
@@ -92,8 +93,8 @@ def test_wait_for_a_lock_ends_with_an_error(postgres: str) -> None:
         open_postgres(postgres) as patient,
         closing(Database(postgres, TIMESTAMP, timeouts=SHORT)) as database,
     ):
-        session = make_workspace(SqlWorkspaceStore(patient)).sessions.create("one").id
-        impatient = make_workspace(SqlWorkspaceStore(database), "other")
+        session = make_workspace(SqlWorkspaceStore(patient, actor=ACTOR)).sessions.create("one").id
+        impatient = make_workspace(SqlWorkspaceStore(database, actor=ACTOR), "other")
 
         def lock_session(connection: Connection) -> None:
             connection.exec_driver_sql("SELECT id FROM sessions FOR UPDATE")
@@ -159,7 +160,7 @@ def sqlite_file(tmp_path: Path) -> Iterator[tuple[Database, Path]]:
     path = tmp_path / "test.db"
     url = build_sqlite_url(str(path))
     with closing(Database(url, TIMESTAMP, timeouts=DatabaseTimeouts(0.5))) as database:
-        workspace = make_workspace(SqlWorkspaceStore(database))
+        workspace = make_workspace(SqlWorkspaceStore(database, actor=ACTOR))
         session = workspace.sessions.create("one").id
         for _ in range(20):
             workspace.blocks.add(session, "note", "x" * 5000)

@@ -827,3 +827,16 @@ def test_skills_are_found_among_thousands_of_files() -> None:
         for number in range(9):
             write_skill(root / f"group-{number}" / f"skill-{number}")
         assert len(load(root).skills) == 10
+
+
+@pytest.mark.parametrize("profile", ["lenient", "instruction-skills", "skills-module"])
+def test_output_of_an_agent_in_an_eval_is_not_a_skill(root: Path, profile: str) -> None:
+    write_skill(root / "pdf")
+    outputs = root / "pdf-workspace/iteration-1/eval-1/with_skill/outputs"
+    write_skill(outputs, "evil")
+    write_skill(root / "my-workspace")  # an ordinary name
+    for _ in range(2):  # without and with the head cache
+        catalog = load(root, profile=profile, cache=root.parent / "cache")
+        assert sorted(names(catalog)) == ["my-workspace", "pdf"]
+    if profile != "skills-module":  # it searches one level
+        assert codes_at(catalog, outputs / "SKILL.md") == ["skipped"]

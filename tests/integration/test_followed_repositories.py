@@ -29,6 +29,7 @@ from skillhall.errors import (
     SkillhallError,
     SourceRejected,
 )
+from tests.support.actors import ACTOR
 from tests.support.git_server import GitRepo, GitServer, git_repo, run_git_server
 from tests.support.prompt_sources import BUILT_IN, ManualClock
 from tests.support.replicas import wait_until
@@ -72,7 +73,7 @@ class FollowSetup:
         return service, open_collection(self.settings, service)
 
     def follow(self) -> SourceStatus:
-        return self.service.follow(SourceSelector(self.other, "skills"))
+        return self.service.follow(SourceSelector(self.other, "skills"), actor=ACTOR)
 
     def followed(self) -> list[SourceStatus]:
         return [item for item in self.service.status() if item.followed is not None]
@@ -133,7 +134,7 @@ def test_unfollow_deletes_the_clone(setup: FollowSetup) -> None:
     [status] = setup.followed()
     assert status.followed is not None
     clones = {*(setup.folder / "cache/git").iterdir()}
-    assert setup.service.unfollow(status.followed.key).repo == setup.other
+    assert setup.service.unfollow(status.followed.key, actor=ACTOR).repo == setup.other
     assert list_ids(setup.collection) == ["a"]
     assert len(clones - {*(setup.folder / "cache/git").iterdir()}) == 1
     assert list_ids(setup.open()[1]) == ["a"]
@@ -153,7 +154,7 @@ def test_unreadable_or_empty_repository_is_not_added(
     setup: FollowSetup, source: tuple[str, str], error: type[SkillhallError]
 ) -> None:
     with pytest.raises(error) as error_info:
-        setup.service.follow(SourceSelector(setup.site.url(source[0]), source[1]))
+        setup.service.follow(SourceSelector(setup.site.url(source[0]), source[1]), actor=ACTOR)
     assert error_info.value.hint
     assert not setup.file.exists()
     assert setup.followed() == []
@@ -219,7 +220,7 @@ def test_polling_refreshes_at_startup_after_push_and_after_ttl(
     other.commit({"skills/d/SKILL.md": make_skill_md("d")})
     git_repo(setup.folder / "served/third.git", {"e/SKILL.md": make_skill_md("e")})
     setup.time.seconds += TTL
-    service.follow(SourceSelector(setup.site.url("third.git")))
+    service.follow(SourceSelector(setup.site.url("third.git")), actor=ACTOR)
     wait_until(lambda: list_ids(collection) == ["a", "d", "e"])
     service.close()
     assert not [item for item in threading.enumerate() if item.name == "skillhall-followed"]
@@ -261,7 +262,7 @@ def test_invalid_list_is_reported_and_keeps_the_repositories(setup: FollowSetup)
     assert "followed.json" in str(setup.service.follow_error)
     assert list_ids(setup.collection) == ["a", "b"]
     with pytest.raises(SkillhallError, match=FILE):
-        setup.service.follow(SourceSelector(setup.site.url("team.git"), "a"))
+        setup.service.follow(SourceSelector(setup.site.url("team.git"), "a"), actor=ACTOR)
     assert setup.file.read_bytes() == b"{"
     setup.file.unlink()
     setup.service.refresh_followed()
@@ -303,7 +304,9 @@ def test_concurrent_follows_are_all_saved(setup: FollowSetup) -> None:
         git_repo(setup.folder / f"served/{number}.git", file)
     threads = [
         threading.Thread(
-            target=setup.service.follow, args=[SourceSelector(setup.site.url(f"{number}.git"))]
+            target=setup.service.follow,
+            args=[SourceSelector(setup.site.url(f"{number}.git"))],
+            kwargs={"actor": ACTOR},
         )
         for number in range(6)
     ]
@@ -322,9 +325,9 @@ def test_shared_database_disables_following(setup: FollowSetup) -> None:
         assert isinstance(service.follow_error, FollowingOff)
         assert [item.source for item in service.status()] == [setup.team]
         with pytest.raises(FollowingOff):
-            service.follow(SourceSelector(setup.other, "skills"))
+            service.follow(SourceSelector(setup.other, "skills"), actor=ACTOR)
         with pytest.raises(FollowingOff):
-            service.unfollow("x")
+            service.unfollow("x", actor=ACTOR)
 
 
 # The page

@@ -34,6 +34,7 @@ from tests.support.trees import (
     names,
     open_descriptors,
     ordinary_user,
+    read_identity,
     scan_below,
     skill_text,
     write_skill,
@@ -342,13 +343,13 @@ def test_new_file_next_to_skills_makes_only_the_next_load_list_folders(
 
 def test_profiles_do_not_replace_each_others_scans(nested_root: Path, cache: Path) -> None:
     head_cache = build_head_cache(cache, nested_root)
-    before = index_file(cache).stat()
+    before = read_identity(index_file(cache))
     other = LENIENT.with_depth(3)
     opened = head_cache.open(Root(str(nested_root)), str(nested_root), other)
     scan = scan_below(nested_root, other, head_cache)
     opened.save(scan, now_ns() + 2 * CLOCK_GRANULARITY)
     assert scan.reused_count == 3
-    assert index_file(cache).stat() == before
+    assert read_identity(index_file(cache)) == before
 
 
 def test_swapped_folders_are_detected(tmp_path: Path, cache: Path) -> None:

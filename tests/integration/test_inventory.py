@@ -19,6 +19,7 @@ from skillhall._internal.storage.inventories import KEPT_FOR, Inventories
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.inventory_rows import SqlInventoryTable
 from skillhall.errors import Conflict, FieldRefused
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
 from tests.support.project_cli import Cli, make_cli
 from tests.support.replicas import wait_until
@@ -74,7 +75,7 @@ def test_inventory_is_sent_only_on_request_and_shows_where_a_digest_is(
     path = "/api/v1/inventories"
     assert server.http.request("GET", path).json["data"]["machines"] == []
     with open_tokens(server.settings) as tokens:
-        created = tokens.create("laptop", scopes=[AccessScope.REPORT])
+        created = tokens.create("laptop", scopes=[AccessScope.REPORT], actor=ACTOR)
     monkeypatch.setenv("SKILLHALL_SERVER_TOKEN", created.text)
     headers = {"Authorization": f"Bearer {created.text}"}
     wait_until(lambda: server.http.request("GET", path, headers=headers).status == 403)

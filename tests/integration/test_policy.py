@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from skillhall._internal import settings
+from skillhall._internal.agents.agent_gate import open_gate
 from skillhall._internal.agents.agent_skills import GatedAgentSkills, build_default_agent
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.policy.profiles import LENIENT
@@ -18,7 +19,6 @@ from skillhall._internal.signing.keys import create_key_pair
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.signatures.sigstore_bundle import render_bundle
 from skillhall._internal.skill.signatures.statement import build_statement
-from skillhall._internal.wiring.skill_gate import open_gate
 from tests.support.certificates import SUBJECT, Authority, sign_with_certificate
 from tests.support.project_cli import Cli, make_cli
 from tests.support.signatures import KEYS, sign
@@ -227,7 +227,7 @@ def test_user_policy_may_be_a_link(policed: Policed, tmp_path: Path) -> None:
 def test_running_agent_notices_changes_of_policies_and_files(policed: Policed) -> None:
     personal = make_skill(Path.home() / ".agents/skills", "personal", files={"a.md": b"Fine.\n"})
     current = settings.Settings.read()._replace(log_usage=False)
-    gate = open_gate(current, LENIENT)
+    gate = open_gate(current, LENIENT.trust_policy)
     tools = AgentTools(GatedAgentSkills(build_default_agent(), current, gate))
 
     def is_loaded() -> bool:

@@ -30,6 +30,7 @@ from skillhall.errors import (
     SourceRejected,
     SourceUnknown,
 )
+from tests.support.actors import ACTOR
 from tests.support.git_server import LINK, GitRepo, GitServer, git_repo, run_git_server
 from tests.support.prompt_sources import (
     BUILT_IN,
@@ -480,10 +481,10 @@ def test_upload_is_served_under_its_name(setup: ServiceSetup) -> None:
     service = setup.open()
     with pytest.raises(SourceUnknown):
         service.snapshot(SourceSelector(source="team"))
-    service.ingest(make_upload(files=make_files(3)))
+    service.ingest(make_upload(files=make_files(3)), actor=ACTOR)
     first = service.snapshot(SourceSelector(source="team"))
     assert (read_number(first), first.source, first.commit) == ("3", "team", "")
-    service.ingest(make_upload(files=make_files(4)))
+    service.ingest(make_upload(files=make_files(4)), actor=ACTOR)
     assert read_number(service.snapshot(SourceSelector(source="team"))) == "4"
     assert read_number(setup.open().refresh(SourceSelector(source="team"))) == "4"
     assert read_number(first) == "3"

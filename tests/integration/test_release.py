@@ -1,8 +1,12 @@
 """Distributions: wheel, sdist and container image contain every file that pages load."""
 
+import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import tarfile
 import zipfile
 from importlib.resources import files
@@ -12,8 +16,17 @@ import pytest
 
 import dev
 from tests.support.projects import read_tree
-from tests.support.releases import ROOT, build, export_checkout, uv
+from tests.support.releases import ROOT, build, export_checkout, install, uv
+from tests.support.skills import make_skill
 
+# The dependencies of the base installation, and theirs.
+BASE_PACKAGES = {"click", "pyyaml", "questionary", "rich"} | {
+    "markdown-it-py",
+    "mdurl",
+    "prompt-toolkit",
+    "pygments",
+    "wcwidth",
+}
 VENDOR = dev.VENDOR.relative_to(ROOT)
 
 
@@ -51,6 +64,34 @@ def test_sdist_contains_the_browser_files(wheel: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {f"{VENDOR.as_posix()}/{name}" for name in dev.BROWSER_FILES} <= names
+
+
+def test_base_installation_has_approvals_and_policies_without_further_packages(
+    wheel: Path, tmp_path: Path
+) -> None:
+    program = install(wheel, "", Path(sys.executable), tmp_path / "venv")
+    listed = uv(
+        "pip", "list", "--format", "json", "--python", program.with_name("python"), cwd=tmp_path
+    )
+    names = {package["name"] for package in json.loads(listed.stdout)}
+    assert names == {"skillhall", *BASE_PACKAGES}
+    make_skill(tmp_path / "project/.agents/skills", "pdf")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        folder, variables = tmp_path / "project", {"HOME": str(tmp_path), "PATH": os.defpath}
+        command = (str(program), *arguments)
+        return subprocess.run(
+            command, cwd=folder, env=variables, capture_output=True, text=True, check=False
+        )
+
+    assert "1 skill is not approved: pdf" in run("prompt").stderr
+    assert run("trust", "--yes").returncode == 0
+    assert "<name>pdf</name>" in run("prompt").stdout
+    assert "you approved it" in run("policy", "check").stdout
+    inventory = json.loads(run("inventory", "--format", "cyclonedx").stdout)
+    assert [component["name"] for component in inventory["components"]] == ["pdf"]
+    signed = run("sign", "--new-key", "acme")
+    assert (signed.returncode != 0, "skillhall[signing]" in signed.stderr) == (True, True)
 
 
 def test_container_build_context_gives_the_same_wheel(

@@ -13,6 +13,7 @@ from mcp import Client
 
 from skillhall._internal.backup.server_backup import make_backup, restore_backup
 from skillhall._internal.skill.bundle import sha256_hex
+from tests.support.actors import ACTOR
 from tests.support.databases import make_postgres_database, truncate_tables
 from tests.support.mcp_clients import (
     ClientAction,
@@ -295,7 +296,7 @@ def test_backup_restores_versions_across_databases(tmp_path: Path, postgres: str
     for number, (name, environment) in enumerate(environments):
         settings = review_settings(tmp_path / name, **environment)
         if number:
-            restore_backup(settings, str(tmp_path / f"{number - 1}.backup"))
+            restore_backup(settings, str(tmp_path / f"{number - 1}.backup"), actor=ACTOR)
         with review_server(tmp_path / name, **environment) as server:
             if not number:
                 server.publish("One.", 1)

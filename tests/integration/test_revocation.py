@@ -164,6 +164,7 @@ def test_list_from_a_file_blocks_without_a_network(
     result = cli("advisories", str(file), "--json")
     assert [one["digest"] for one in result.data["revoked"]] == [added]
     assert [one["path"] for one in result.data["installed"]] == [".agents/skills/pdf"]
+    assert cli("advisories").err.count(".agents/skills/pdf is revoked") == 1
     assert list_states(cli) == {"pdf": "blocked"}
     file.write_bytes(old)
     older = cli("advisories", str(file))

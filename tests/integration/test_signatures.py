@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from skillhall._internal import settings
-from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall.errors import SkillRejected
+from tests.support.actors import ACTOR
 from tests.support.archives import zip_of
 from tests.support.project_cli import Cli, make_cli
 from tests.support.signatures import KEYS, sign
@@ -173,10 +173,10 @@ def test_import_on_a_server_meets_requirements(
     collection = Collection(FolderStore(tmp_path / "run"), Settings.read())
     archive = zip_of({f"pdf/{path}": data for path, data in files.items()})
     if not problem:
-        report, _ = collection.import_archive(archive, "pdf.zip", actor=CLI_ACTOR)
+        report, _ = collection.import_archive(archive, "pdf.zip", actor=ACTOR)
         assert [skill.id for skill in report.imported] == ["pdf"]
         return
     with pytest.raises(SkillRejected) as caught:
-        collection.import_archive(archive, "pdf.zip", actor=CLI_ACTOR)
+        collection.import_archive(archive, "pdf.zip", actor=ACTOR)
     assert problem in str(caught.value)
     assert not (tmp_path / "run/.agents/skills/pdf").exists()

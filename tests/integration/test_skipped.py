@@ -20,6 +20,7 @@ from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.prompt_server.source_settings import read_prompt_sources
 from skillhall._internal.settings import PromptSettings, Settings
 from skillhall._internal.wiring.server_skills import open_collection
+from tests.support.actors import ACTOR
 from tests.support.git_server import LINK, GitRepo, GitServer, git_repo, run_git_server
 from tests.support.prompt_sources import ManualClock, make_upload
 from tests.support.servers import RunningServer, make_settings, run_server
@@ -205,7 +206,7 @@ def test_metrics_have_few_source_labels_and_no_credentials(
         setup.repo.commit(GOOD, ref=f"refs/heads/b{number}")
         setup.service.snapshot(SourceSelector(setup.url, branch=f"b{number}"))
         name = f"https://user:hunter{number}@example.com/{number}"
-        setup.service.ingest(make_upload(name))
+        setup.service.ingest(make_upload(name), actor=ACTOR)
         setup.service.snapshot(SourceSelector(source=name))
     text = server.request("GET", "/metrics").body.decode()
     assert "hunter" not in text
@@ -281,7 +282,9 @@ def test_skill_of_a_followed_repository_shows_its_repository(
     added = git_repo(
         setup.folder / "served/added.git", {"skills/extra/SKILL.md": make_skill_md("extra")}
     )
-    status = setup.service.follow(SourceSelector(setup.site.url("added.git"), "skills"))
+    status = setup.service.follow(
+        SourceSelector(setup.site.url("added.git"), "skills"), actor=ACTOR
+    )
     listed = server.request("GET", "/api/v1/skills").json["data"]["skills"]
     names = {item["id"]: item.get("repository") for item in listed}
     assert (names["extra"], names["good"]) == (status.source, setup.url)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from skillhall import AgentSkills, Skills
+from skillhall._internal.agents.agent_gate import open_gate
 from skillhall._internal.agents.agent_skills import GatedAgentSkills, build_default_agent
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.catalog.loader import load_roots
@@ -16,7 +17,6 @@ from skillhall._internal.catalog.skill_content import activate, read_skill_file
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.catalog import resolve_roots
-from skillhall._internal.wiring.skill_gate import open_gate
 from skillhall._internal.wiring.skill_provider import open_folder_provider
 from skillhall.errors import SkillhallError, SkillNotApproved
 from tests.support.mcp_clients import (
@@ -95,7 +95,7 @@ async def read_everything(client: Any) -> str:  # noqa: ANN401 - the SDK's clien
 
 def make_tools(**options: Any) -> AgentTools:  # noqa: ANN401 - of the gate
     settings = Settings.read()._replace(log_usage=False)
-    gate = open_gate(settings, LENIENT, **options)
+    gate = open_gate(settings, LENIENT.trust_policy, **options)
     return AgentTools(GatedAgentSkills(build_default_agent(), settings, gate))
 
 
@@ -169,7 +169,9 @@ def test_held_skill_gives_way_to_the_one_in_the_home_folder(clone: Path, cli: Cl
     read = cli("read", PDF)
     assert (read.code, "# Mine" in read.out) == (0, True)
     settings = Settings.read()
-    provider = open_folder_provider([], LENIENT, settings, open_gate(settings, LENIENT))
+    provider = open_folder_provider(
+        [], LENIENT, settings, open_gate(settings, LENIENT.trust_policy)
+    )
     view = provider.current_view()
     assert (view.read_body(view.find(PDF)).strip(), view.trust_warnings) == ("# Mine", (expected,))
     cli("trust", "--yes")
@@ -331,7 +333,7 @@ def test_change_is_shown_as_a_diff(clone: Path, cli: Cli) -> None:
 def test_swapped_files_are_never_handed_out(clone: Path, cli: Cli) -> None:
     cli("trust", "--yes")
     settings = Settings.read()
-    gate = open_gate(settings, LENIENT)
+    gate = open_gate(settings, LENIENT.trust_policy)
     roots = resolve_roots(None, LENIENT, settings)
     skill = next(one for one in gate.clear(load_roots(roots, LENIENT)).cleared if one.id == PDF)
     file, good, stopped = clone / PDF / "scripts/run.py", SECRET.encode(), threading.Event()
@@ -450,7 +452,9 @@ def test_link_out_of_the_roots_needs_an_approval(cli: Cli, tmp_path: Path) -> No
 
 def test_provider_notices_approvals_and_changes(clone: Path, cli: Cli) -> None:
     settings = Settings.read()
-    provider = open_folder_provider([], LENIENT, settings, open_gate(settings, LENIENT))
+    provider = open_folder_provider(
+        [], LENIENT, settings, open_gate(settings, LENIENT.trust_policy)
+    )
     assert len(provider.current_view()) == 0
     cli("trust", "--yes")
     assert len(provider.current_view()) == 2

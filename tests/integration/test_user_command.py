@@ -39,8 +39,31 @@ def test_json_output_has_no_secrets_but_the_link(sandbox: CliSandbox) -> None:
     assert "/join#" in str(link)
     assert data.pop("tokens") == 0
     user = {"name": "dev1", "display": "", "role": "reader", "state": "invited", "issuer": ""}
-    assert data == {**user, "created": data["created"], "seen": None}
+    assert data == {**user, "subject": "", "created": data["created"], "seen": None}
     assert sandbox.run("user", "list", "--json").json["data"] == {"users": [data]}
+
+
+def test_person_of_the_identity_provider_is_added_by_subject_or_link(
+    sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = sandbox.run("user", "add", "dev1", "--subject", "s1", "--json")
+    assert (refused.code, refused.error["code"]) == (3, "invalid_argument")
+    monkeypatch.setenv("SKILLHALL_OIDC_ISSUER", "https://id.example.org")
+    added = sandbox.run("user", "add", "dev1", "--role", "author", "--subject", "s1")
+    assert (added.code, added.out) == (0, "")
+    assert "dev1 can now sign in at https://id.example.org" in added.err
+    row = sandbox.run("user", "list").out.split("\t")
+    assert row[:4] == ["dev1", "author", "invited", "https://id.example.org"]
+    assert sandbox.run("user", "add", "dev2", "--subject", "s1").code == 6
+    assert "sign in at https://id.example.org or set" in sandbox.run("user", "add", "dev2").err
+
+
+def test_last_administrator_is_not_removed_while_there_are_users(sandbox: CliSandbox) -> None:
+    sandbox.run("user", "add", "ada", "--role", "administrator")
+    sandbox.run("user", "add", "dev1")
+    result = sandbox.run("user", "remove", "ada", "--json")
+    assert (result.code, result.error["code"]) == (3, "invalid_argument")
+    assert "make another user an administrator first" in str(result.error)
 
 
 def test_existing_tokens_of_the_new_user_are_mentioned(sandbox: CliSandbox) -> None:

@@ -14,6 +14,7 @@ from skillhall._internal.wiring.database import Accounts, DatabaseServices, open
 from skillhall._internal.wiring.prompts import open_prompt_service
 from skillhall._internal.wiring.server_skills import open_collection, open_server_trust
 from skillhall._internal.wiring.workspace import open_lazy_workspace
+from tests.support.actors import ACTOR
 from tests.support.servers import TOKEN, RunningServer, run_server
 
 ADMIN = Actor("operator")
@@ -36,7 +37,7 @@ class AccountServer:
         """Sign a user in and return the header with the cookie."""
         user = self.accounts.users.find(role.value)
         owner = f"{USER_OWNER_PREFIX}{user.id}"
-        created = self.database.sign_ins.create(owner, "", "", 3600)
+        created = self.database.sign_ins.create(owner, "", "", 3600, actor=ACTOR)
         return {"Cookie": f"skillhall_session={created.cookie}"}
 
 
@@ -78,7 +79,9 @@ def run_account_server(settings: Settings) -> Iterator[AccountServer]:
         for role in Role:
             accounts.users.add(role.value, role, ADMIN)
             label = f"token of {role}"
-            tokens[role] = accounts.tokens.create(label, role.value, [*AccessScope]).text
+            tokens[role] = accounts.tokens.create(
+                label, role.value, [*AccessScope], actor=ACTOR
+            ).text
         for cache in (database.users, database.token_cache):
             cache.try_refresh()
         with run_server(settings=settings, services=services) as server:

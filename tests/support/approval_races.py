@@ -14,16 +14,16 @@ from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from skillhall._internal.agents.agent_gate import open_gate
+from skillhall._internal.agents.project_gate import open_trust_gate
 from skillhall._internal.authoring.skill_review import SkillReview
 from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
-from skillhall._internal.catalog.trust.gate import ClearedSkill
-from skillhall._internal.catalog.trust.trust_gate import TrustGate
+from skillhall._internal.catalog.trust.gate import ClearedSkill, SkillGate
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.catalog import resolve_roots
-from skillhall._internal.wiring.skill_gate import open_trust_gate
 from skillhall._internal.wiring.skill_provider import open_folder_provider
 from skillhall.errors import SkillhallError
 from tests.support.skills import make_skill, make_skill_md
@@ -48,7 +48,7 @@ def _settings(folder: Path) -> Settings:
 
 def _prepare(folder: Path) -> None:
     skills = (folder / _SKILL).parent
-    text = make_skill_md("pdf", "Reads.", f"{MARK}\n")
+    text = make_skill_md("pdf", MARK, f"{MARK}\n")
     make_skill(skills, "pdf", data=text, files={_SCRIPT: MARK.encode(), _NOTES: MARK.encode()})
     (folder / "outside.md").write_text(EVIL, encoding="utf-8")
     (folder / "home").mkdir()
@@ -96,34 +96,43 @@ def _read_all(skill: ClearedSkill) -> str:
     return "".join([activate(skill, LENIENT), *files])
 
 
-def _clear_and_read(gate: TrustGate, settings: Settings) -> str:
+def _clear_and_read(gate: SkillGate, settings: Settings) -> str:
     roots = resolve_roots(None, LENIENT, settings)
     cleared = gate.clear(load_roots(roots, LENIENT)).cleared
     if not cleared:
         raise SkillhallError("held")
-    return _read_all(cleared[0])
+    return f"{cleared[0].description}{_read_all(cleared[0])}"
 
 
 def _read_view(provider: FolderSkillProvider) -> str:
     view = provider.current_view()
     row = view.find("pdf")
-    return "".join([view.read_body(row), *view.list_files(row)])
+    return "".join([row.skill.description, view.read_body(row), *view.list_files(row)])
+
+
+def _list_view(provider: FolderSkillProvider) -> str:
+    rows = [*provider.current_view()]
+    if not rows:
+        raise SkillhallError("held")
+    return "".join(row.skill.description for row in rows)
 
 
 def run_approval_race(folder: Path, swaps: int = SWAPS, pause: float = 0.001) -> RaceResult:
     """Read the skill in three ways until the other process has made its swaps."""
     _prepare(folder)
     settings = _settings(folder)
-    gate = open_trust_gate(settings, LENIENT)
+    trust_gate = open_trust_gate(settings, LENIENT.trust_policy)
     roots = resolve_roots(None, LENIENT, settings)
-    review = SkillReview(gate, settings.data_directory, "user", "test")
-    review.approve(gate.judge_all(load_roots(roots, LENIENT)))
+    review = SkillReview(trust_gate, settings.data_directory, "user", "test")
+    review.approve(trust_gate.judge_all(load_roots(roots, LENIENT)))
+    gate = open_gate(settings, LENIENT.trust_policy)
     [skill] = gate.clear(load_roots(roots, LENIENT)).cleared
     provider = open_folder_provider([], LENIENT, settings, gate)
     readers: Mapping[str, Reader] = {
         "approved skill": partial(_read_all, skill),
         "skill cleared again": partial(_clear_and_read, gate, settings),
         "skill view": partial(_read_view, provider),
+        "listing": partial(_list_view, open_folder_provider([], LENIENT, settings, gate)),
     }
     counts = [AttemptCounts(name) for name in readers]
     module, options = "tests.support.approval_races", (str(folder), str(swaps), str(pause))

@@ -14,18 +14,25 @@ from pathlib import Path
 from typing import NamedTuple
 
 from skillhall._internal.policy.access.actor import Actor, Via
+from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.prompt_server.followed_file import FollowedList
 from skillhall._internal.prompt_server.prompt_model import FollowedRepository, Upload, UploadedFile
 from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseUploads
 from skillhall._internal.prompt_server.uploads.folder_uploads import FolderUploads
 from skillhall._internal.settings import Settings
+from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.storage.access_tokens import AccessTokens
+from skillhall._internal.storage.accounts.oidc_provider import ProviderIdentity
+from skillhall._internal.storage.accounts.user_accounts import UserAccounts
+from skillhall._internal.storage.accounts.user_rows import SqlUserTable
 from skillhall._internal.storage.audit.audit_chain import seal_rows, verify_chain
 from skillhall._internal.storage.audit.audit_query import AuditFilter, AuditLog
+from skillhall._internal.storage.audit.audit_sealer import seal_on_close
 from skillhall._internal.storage.audit.file_audit import FileAudit
+from skillhall._internal.storage.records import StoredUser, UserLink
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.token_rows import SqlTokenTable
@@ -40,6 +47,7 @@ from tests.support.skills import make_skill_md
 from tests.support.statement_faults import MAX_STEPS, run_fault_module, run_until_killed
 from tests.support.workspaces import make_workspace
 
+ISSUER = "https://id.example"
 ACTOR = Actor("dev1", "ci", Via.REST, "::1", "r1")
 _OLD, _NEW = SkillText("s", "Old.", "old"), SkillText("s", "New.", "new")
 
@@ -118,12 +126,12 @@ def _has_upload(world: World, name: str) -> bool:
 
 
 def _session_names(world: World) -> list[str]:
-    workspace = make_workspace(SqlWorkspaceStore(world.database))
+    workspace = make_workspace(SqlWorkspaceStore(world.database, actor=ACTOR))
     return [session.name for session in workspace.sessions.list()]
 
 
 def _create_session(world: World, name: str) -> None:
-    store = SqlWorkspaceStore(world.database).acting_as(ACTOR)
+    store = SqlWorkspaceStore(world.database, actor=ACTOR).acting_as(ACTOR)
     make_workspace(store, name).sessions.create(name)
 
 
@@ -144,14 +152,62 @@ def _has_shared(world: World, name: str) -> bool:
 
 
 def _create_token(world: World, name: str) -> None:
-    AccessTokens(SqlTokenTable(world.database), actor=ACTOR).create(name)
+    AccessTokens(SqlTokenTable(world.database)).create(name, actor=ACTOR)
 
 
 def _has_token(world: World, name: str) -> bool:
     return name in [token.label for token in SqlTokenTable(world.database).list()]
 
 
+def _accounts(world: World) -> UserAccounts:
+    return UserAccounts(SqlUserTable(world.database), issuer=ISSUER)
+
+
+def _add_user(world: World, name: str) -> None:
+    _accounts(world).add(name, Role.AUTHOR, ACTOR, subject=name)
+
+
+def _remove_user(world: World, name: str) -> None:
+    _accounts(world).remove(name, ACTOR)
+
+
+def _invite(world: World, name: str) -> None:
+    table, user = SqlUserTable(world.database), StoredUser(name, name, "", "author", TIMESTAMP)
+    link = UserLink(sha256_hex(name.encode()), name, TIMESTAMP, "9999")
+    table.add(user, ACTOR, link)
+    AccessTokens(SqlTokenTable(world.database)).create(f"{name} token", name, actor=ACTOR)
+
+
+def _connect(world: World, name: str) -> None:
+    identity = ProviderIdentity(ISSUER, name, "", "", Role.REVIEWER, has_role_claim=True)
+    _accounts(world).sign_in_identity(identity, ACTOR, code=name)
+
+
+def _is_connected(world: World, name: str) -> bool:
+    """Whether a user is connected with an identity; the link must be used up exactly then."""
+    table = SqlUserTable(world.database)
+    user, link = table.find(name), table.find_link(sha256_hex(name.encode()), TIMESTAMP)
+    assert user is not None
+    assert bool(user.subject) == (link is None) == (user.role == "reviewer")
+    return bool(user.subject)
+
+
+def _is_removed(world: World, name: str) -> bool:
+    """Whether a user is removed; the token must be revoked exactly then."""
+    is_removed = SqlUserTable(world.database).find(name) is None
+    assert _has_token(world, f"{name} token") != is_removed
+    return is_removed
+
+
 CASES = {
+    "user": Case(
+        "user.add",
+        _nothing,
+        _add_user,
+        lambda world, name: SqlUserTable(world.database).find(name) is not None,
+    ),
+    "identity": Case("user.identity", _invite, _connect, _is_connected),
+    "user removal": Case("user.remove", _invite, _remove_user, _is_removed),
     "token": Case("token.create", _nothing, _create_token, _has_token),
     "shared skill": Case(
         "skill.import", _nothing, partial(_put_shared, "skill.import"), _has_shared
@@ -229,7 +285,8 @@ def check(world: World, case: Case, name: str, is_complete: bool) -> None:
     else:
         rows = [row for row in rows if row["subject"] == name]
         assert len(rows) == is_changed, (rows, is_changed)
-    assert all((row["actor"], row["token"]) == ("dev1", "ci") for row in rows)
+    actor = name if case.action == "user.identity" else "dev1"
+    assert all((row["actor"], row["token"]) == (actor, "ci") for row in rows)
     assert is_changed or not is_complete
     world.database.write(seal_rows)
     assert not world.database.read(verify_chain).problem
@@ -274,7 +331,10 @@ def run_audit_faults(case: str, folder: Path, url: str) -> int:
 
 
 def _run(settings: Settings, case: Case, name: str) -> None:
-    case.change(open_world(settings), name)
+    world = open_world(settings)
+    close = seal_on_close(world.database)
+    case.change(world, name)
+    close()  # commands seal their rows
 
 
 def _main(case_name: str, folder: str, url: str) -> None:

@@ -22,6 +22,7 @@ from skillhall._internal.storage.sql.tables import METADATA, sessions, shared_sk
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.wiring.database import open_database
 from skillhall.errors import DatabaseUnavailable
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
 from tests.support.skills import make_skill, make_skill_md
 from tests.support.statement_faults import MAX_STEPS, run_fault_module, run_until_killed
@@ -50,12 +51,14 @@ def fill(settings: Settings, word: str) -> None:
         make_skill(work / ".agents" / "skills", name, data=make_skill_md(name, body=word))
     with closing(open_database(settings)) as database:
         database.write(_delete_rows)
-        make_workspace(SqlWorkspaceStore(database), word).sessions.create(word)
+        make_workspace(SqlWorkspaceStore(database, actor=ACTOR), word).sessions.create(word)
         database.write(seal_rows)
         if database.is_postgres:
             files = {"SKILL.md": (word.encode(), 0o644)}
             table = SqlSharedSkillTable(database)
-            table.write(lambda write: write.put(f"shared-{word}", files, "o"), TIMESTAMP)
+            table.write(
+                lambda write: write.put(f"shared-{word}", files, "o"), TIMESTAMP, actor=ACTOR
+            )
     data.mkdir(exist_ok=True)
     data.joinpath("followed.json").write_text(_FOLLOWED % word, encoding="utf-8")
 
@@ -105,7 +108,9 @@ class Restore:
 
     def run(self, folder: Path) -> None:
         try:
-            restore_backup(make_settings(folder), str(folder / "new.backup"), overwrite=True)
+            restore_backup(
+                make_settings(folder), str(folder / "new.backup"), overwrite=True, actor=ACTOR
+            )
         except DatabaseUnavailable as error:  # a full disk when the file is opened
             raise OSError(errno.ENOSPC, str(error)) from None
 
@@ -121,7 +126,7 @@ def run_restore_faults(folder: Path, url: str) -> int:
 
 
 def restore(settings: Settings, backup: str) -> None:
-    restore_backup(settings, backup, overwrite=True)
+    restore_backup(settings, backup, overwrite=True, actor=ACTOR)
 
 
 def _main(folder: str, url: str) -> None:

@@ -2,7 +2,8 @@
 
 The turn that it sends is chosen by the number of tool results since the last user message: none
 selects the first turn of the script, one the second, and so on. Requests are recorded in a neutral
-form, so that one assertion works for every client.
+form, so that one assertion works for every client. A script can also be one function that returns
+the turn for a request; `HttpFailure` makes the request fail.
 """
 
 import itertools
@@ -28,6 +29,12 @@ class ToolCall(NamedTuple):
     arguments: dict[str, Any]
 
 
+class HttpFailure(NamedTuple):
+    """A request that fails with this status."""
+
+    status: int
+
+
 Turn: TypeAlias = ToolCall | str
 
 
@@ -41,12 +48,16 @@ class ModelRequest(NamedTuple):
     tool_results: list[str]  # since the last user message
 
 
+ScriptFunction: TypeAlias = Callable[[ModelRequest], Turn | HttpFailure]
+
+
 @dataclass
 class ModelServer:
     """A running server."""
 
     url: str
-    script: Sequence[Turn]
+    script: Sequence[Turn] | ScriptFunction
+    max_requests: int = MAX_REQUESTS
     requests: list[ModelRequest] = field(default_factory=list)
     status: int = 200
     release_event: threading.Event | None = (
@@ -63,16 +74,20 @@ class ModelServer:
             self.release_event.set()
             self.release_event = None
 
-    def next_turn(self, request: ModelRequest) -> Turn:
+    def next_turn(self, request: ModelRequest) -> Turn | HttpFailure:
         self.requests.append(request)
-        if len(self.requests) > MAX_REQUESTS:
+        if len(self.requests) > self.max_requests:
             return "This goes on for too long."
+        if callable(self.script):
+            return self.script(request)
         return self.script[min(len(request.tool_results), len(self.script) - 1)]
 
 
 @contextmanager
-def model_server(*script: Turn) -> Iterator[ModelServer]:
-    """Run a server in a thread until the block ends."""
+def model_server(
+    *script: Turn, function: ScriptFunction | None = None, max_requests: int = MAX_REQUESTS
+) -> Iterator[ModelServer]:
+    """Run a server in a thread until the block ends; `function` replaces the script."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -84,6 +99,9 @@ def model_server(*script: Turn) -> Iterator[ModelServer]:
                 self._send("application/json", b'{"error": {"message": "no"}}', playing.status)
                 return
             turn = playing.next_turn(wire.parse_request(self.path, request))
+            if isinstance(turn, HttpFailure):
+                self._send("application/json", b'{"error": {"message": "no"}}', turn.status)
+                return
             is_stream = bool(request.get("stream")) or "stream" in self.path
             if is_stream:
                 pieces = [*map(_encode_event, wire.stream_reply(turn))]
@@ -107,7 +125,8 @@ def model_server(*script: Turn) -> Iterator[ModelServer]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    playing = ModelServer(f"http://127.0.0.1:{server.server_port}", script)
+    url = f"http://127.0.0.1:{server.server_port}"
+    playing = ModelServer(url, function or script, max_requests)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -225,6 +244,9 @@ def _read_anthropic(path: str, request: Json) -> ModelRequest:
     )
 
 
+_ANTHROPIC_USAGE = {"input_tokens": 10, "output_tokens": 5}
+
+
 def _build_anthropic(turn: Turn) -> Json:
     block: Json = {"type": "text", "text": turn}
     if not isinstance(turn, str):
@@ -239,8 +261,30 @@ def _build_anthropic(turn: Turn) -> Json:
         "content": [block],
         "stop_reason": "end_turn" if isinstance(turn, str) else "tool_use",
         "stop_sequence": None,
-        "usage": {"input_tokens": 10, "output_tokens": 5},
+        "usage": _ANTHROPIC_USAGE,
     }
+
+
+def _stream_anthropic(turn: Turn) -> Iterator[StreamEvent]:
+    def event(name: str, **fields: object) -> StreamEvent:
+        return StreamEvent(name, {"type": name, **fields})
+
+    message = _build_anthropic(turn)
+    (block,) = message["content"]
+    usage = {**_ANTHROPIC_USAGE, "output_tokens": 0}
+    start = {**message, "content": [], "stop_reason": None, "usage": usage}
+    yield event("message_start", message=start)
+    if isinstance(turn, str):
+        yield event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+        delta: Json = {"type": "text_delta", "text": turn}
+    else:
+        yield event("content_block_start", index=0, content_block={**block, "input": {}})
+        delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+    yield event("content_block_delta", index=0, delta=delta)
+    yield event("content_block_stop", index=0)
+    stop = {"stop_reason": message["stop_reason"], "stop_sequence": None}
+    yield event("message_delta", delta=stop, usage={"output_tokens": 5})
+    yield event("message_stop")
 
 
 # Google's generateContent.
@@ -284,9 +328,7 @@ def _stream_as_one_event(
 
 FORMATS_BY_PATH = {
     "/chat/completions": ProviderFormat(_read_openai, _build_openai, _stream_openai),
-    "/messages": ProviderFormat(
-        _read_anthropic, _build_anthropic, _stream_as_one_event(_build_anthropic)
-    ),
+    "/messages": ProviderFormat(_read_anthropic, _build_anthropic, _stream_anthropic),
     "enerateContent": ProviderFormat(
         _read_google, _build_google, _stream_as_one_event(_build_google)
     ),

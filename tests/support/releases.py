@@ -64,11 +64,14 @@ def find_python(version: str) -> Path | None:
 
 
 def install(wheel: Path, extra: str, python: Path, folder: Path) -> Path:
-    """Install `wheel` with its locked packages and return the `skillhall` program."""
+    """Install `wheel` with its locked packages and return the `skillhall` program.
+
+    Without an extra, the base installation.
+    """
     done = uv("venv", "--quiet", "--python", python, folder, cwd=folder.parent)
     assert done.returncode == 0, done.stderr
     target = folder / dev.BIN.name
-    wanted = f"{wheel}[{extra}]"
+    wanted = f"{wheel}[{extra}]" if extra else str(wheel)
     options = ["--quiet", "--python", target / "python", "--constraint", ROOT / dev.LOCK]
     done = uv("pip", "install", *options, wanted, cwd=folder.parent)
     assert done.returncode == 0, done.stderr

@@ -22,6 +22,7 @@ from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
 from skillhall._internal.workspace.ordering import BlockPlacement
 from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import BlockMovedError, RecordNotFound, SkillhallError, VersionConflict
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
 from tests.support.workspaces import make_workspace, skill_md
 
@@ -47,7 +48,7 @@ class WorkerResults:
 def open_workspace(url: str, prefix: str) -> tuple[Database, Workspace]:
     """Open a workspace whose ids begin with `prefix`."""
     database = Database(url, TIMESTAMP)
-    return database, make_workspace(SqlWorkspaceStore(database), prefix)
+    return database, make_workspace(SqlWorkspaceStore(database, actor=ACTOR), prefix)
 
 
 def run_workers(url: str, session: str, processes: int, changes: int) -> WorkerResults:

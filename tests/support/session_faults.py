@@ -14,6 +14,7 @@ from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
 from skillhall._internal.workspace.templates import ApplyMode
 from skillhall._internal.workspace.workspace import Workspace
+from tests.support.actors import ACTOR
 from tests.support.archives import ZipEntry, make_zip
 from tests.support.databases import TIMESTAMP
 from tests.support.statement_faults import MAX_STEPS, run_fault_module, run_until_killed
@@ -55,7 +56,7 @@ def run_session_faults(url: str, case: str) -> int:
 
 def _prepare(url: str) -> str:
     with closing(Database(url, TIMESTAMP)) as database:
-        workspace = make_workspace(SqlWorkspaceStore(database), "p")
+        workspace = make_workspace(SqlWorkspaceStore(database, actor=ACTOR), "p")
         other = workspace.sessions.create("other").id
         workspace.blocks.add(other, "note", "from template")
         workspace.templates.save(other, "T")
@@ -71,7 +72,7 @@ def _prepare(url: str) -> str:
 def _read_state(url: str, session: str) -> tuple[list[str], int, int]:
     """Return the texts, the revision and the number of snapshots of the session."""
     with closing(Database(url, TIMESTAMP)) as database:
-        workspace = make_workspace(SqlWorkspaceStore(database))
+        workspace = make_workspace(SqlWorkspaceStore(database, actor=ACTOR))
         texts = list_texts(workspace, session)
         return (
             texts,
@@ -84,7 +85,7 @@ def _run_change(
     url: str, session: str, change: Callable[[Workspace, str], None], step: int
 ) -> None:
     database = Database(url, TIMESTAMP)
-    change(make_workspace(SqlWorkspaceStore(database), f"c{step}x"), session)
+    change(make_workspace(SqlWorkspaceStore(database, actor=ACTOR), f"c{step}x"), session)
 
 
 def _main(url: str, case: str) -> None:

@@ -27,6 +27,12 @@ IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 DEADLINE = 120  # seconds
 
 
+def read_identity(path: Path) -> tuple[int, int, int, int]:
+    """Return values that change if the file is written or replaced, but not if it is read."""
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
 def skill_text(name: str, description: str = "Does it.", more: str = "") -> str:
     return f"---\nname: {name}\ndescription: {description}\n{more}---\nDo it.\n"
 

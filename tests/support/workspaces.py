@@ -1,12 +1,11 @@
 """Workspaces for tests, with predictable ids and times, and skills to import."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import count
 
-from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.catalog.trust.server_gate import ServerGate
 from skillhall._internal.storage.ports import WorkspaceStore
-from skillhall._internal.workspace.importer import SkillImporter
-from skillhall._internal.workspace.skill_blocks import Provenance
+from skillhall._internal.workspace.importer import OpenedSkills, SkillImporter
 from skillhall._internal.workspace.unit_of_work import UnitOfWork
 from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import SourceRejected
@@ -24,7 +23,7 @@ def ticking_clock() -> Callable[[], str]:
     return lambda: f"2026-01-01T00:00:{next(numbers) // 1000:02d}.000Z"
 
 
-def reject_source(text: str, allow_tokens: bool) -> tuple[Sequence[Bundle], Provenance]:
+def reject_source(text: str, allow_tokens: bool) -> OpenedSkills:
     del allow_tokens
     raise SourceRejected("path", text, "tests open no sources")
 
@@ -34,7 +33,7 @@ def make_workspace(
 ) -> Workspace:
     """Return a workspace with predictable ids and times."""
     unit_of_work = UnitOfWork(store, ticking_clock(), make_id_sequence(prefix))
-    importer = SkillImporter(unit_of_work, reject_source, folder_scan, folder)
+    importer = SkillImporter(unit_of_work, ServerGate(), reject_source, folder_scan, folder)
     return Workspace(unit_of_work, importer, None, lambda: None)
 
 

@@ -68,7 +68,7 @@ def make_error(kind: type[SkillhallError]) -> SkillhallError:
     names = [*inspect.signature(kind).parameters]
     if names == ["args", "named"]:
         names = [*kind._fact_names]  # noqa: SLF001
-    if not names and not kind.template:
+    if not names and not kind._template:  # noqa: SLF001
         return kind("message")
     return kind(**{name: SAMPLES.get(name, name) for name in names})
 
@@ -100,7 +100,7 @@ def test_kinds_are_unique() -> None:
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
 def test_messages_and_common_hints_name_no_surface(kind: type[SkillhallError]) -> None:
-    for text in (kind.template, COMMON_HINTS.get(kind.kind, "")):
+    for text in (kind._template, COMMON_HINTS.get(kind.kind, "")):  # noqa: SLF001
         assert not any(word in text for word in ("--", "skillhall ", "POST", "SKILLHALL_"))
 
 

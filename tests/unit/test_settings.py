@@ -1,8 +1,11 @@
 """Settings, and the hosts that tokens may be sent to."""
 
+import os
+import pwd
+
 import pytest
 
-from skillhall._internal.settings import Secret, Settings
+from skillhall._internal.settings import Secret, Settings, read_os_user
 
 
 def test_secret_is_not_in_repr() -> None:
@@ -40,3 +43,14 @@ def test_tokens_are_assigned_to_hosts(environment: dict[str, str], tokens: dict[
 def test_allowed_networks_are_separated_by_commas_or_spaces() -> None:
     settings = Settings.read({"SKILLHALL_ALLOW_NETWORKS": "127.0.0.0/8, 10.0.0.0/8"})
     assert settings.allowed_networks == ("127.0.0.0/8", "10.0.0.0/8")
+
+
+def test_os_user_is_the_one_behind_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUDO_USER", "ada")
+    monkeypatch.setattr("os.getuid", lambda: 0)
+    assert read_os_user() == "ada"
+    monkeypatch.setattr("os.getuid", lambda: 54321)  # has no name; others cannot choose one
+    assert read_os_user() == ""
+    monkeypatch.undo()
+    monkeypatch.delenv("SUDO_USER", raising=False)
+    assert read_os_user() == pwd.getpwuid(os.getuid()).pw_name

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.strict_json import InvalidJson, parse_request_json
+from skillhall._internal.strict_json import InvalidJson, JsonObject, parse_request_json
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,14 @@ def test_deeply_nested_json_is_rejected(body: bytes) -> None:
 def test_any_bytes_are_parsed_or_rejected(body: bytes) -> None:
     with suppress(InvalidJson):
         parse_request_json(body)
+
+
+def test_errors_about_fields_name_their_location() -> None:
+    document = JsonObject.parse(b'{"skills": {"pdf": {"files": [{"size": -1}]}}}')
+    [(key, skill)] = document.require_map("skills")
+    [file] = skill.require_objects("files")
+    assert key == "pdf"
+    with pytest.raises(InvalidJson, match=r"skills\['pdf'\]\.files\[0\]\.size is not a non-neg"):
+        file.require("size", int)
+    with pytest.raises(InvalidJson, match="'version' is missing"):
+        document.require("version", int)

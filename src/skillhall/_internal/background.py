@@ -1,4 +1,4 @@
-"""Threads: bounded pools, periodic polls, low-priority jobs, and pauses for garbage collection."""
+"""Threads: bounded pools, periodic polls, low-priority jobs, and limits on collector pauses."""
 
 from __future__ import annotations
 
@@ -225,9 +225,9 @@ class PollingThread:
 class _PauseLimit:
     """Exempts all present objects from collection after a collection that took too long.
 
-    Reference counts still free exempt objects. What is lost are cycles that become garbage later,
-    and only those that existed at such a moment: the next long collection needs as many new
-    objects as this one had.
+    Reference counts still free exempt objects. Only cycles of exempt objects that become garbage
+    later are never freed. This is rare: the next long collection needs as many new objects as this
+    one had.
     """
 
     def __init__(self) -> None:
@@ -246,7 +246,7 @@ def limit_collector_pauses() -> None:
     """Exempt all objects of this process from garbage collection, once it has started.
 
     A full collection visits every object: those of all modules, and tens of thousands for a large
-    catalog. It took 150 ms of a server with all modules, every few seconds after a start.
+    catalog. It took 150 ms on a server with all modules, every few seconds after a start.
     """
     if not any(isinstance(callback, _PauseLimit) for callback in gc.callbacks):
         gc.callbacks.append(_PauseLimit())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from skillhall.errors import SkillhallError
 
@@ -23,6 +23,7 @@ COMMON_HINTS: Mapping[str, str] = {
     "database_newer": "update Skillhall, or use another database",
     "database_unavailable": "check that the database is running, then try again",
     "folder_scan_off": "ask your administrator to enable folder scans, or upload the skill",
+    "link_expired": "ask an administrator of the server for a new link",
     "lock_invalid": "restore the file from version control, or delete it and add the skills again",
     "no_skill_there": "name the folder of a skill, or a folder or repository that contains skills",
     "not_a_skill": "move the folder somewhere else, or correct the lock file",
@@ -41,7 +42,7 @@ COMMON_HINTS: Mapping[str, str] = {
     "text_refused": "remove these characters from the text",
     "unsaved_files_error": "move these files somewhere else first",
     "version_conflict": "reload version {version} and apply your change again",
-    "version_state_conflict": "look at the version again: someone else may have changed its state",
+    "version_state_conflict": "reload the version: someone else may have changed its state",
     "version_yanked": "use another version",
 }
 
@@ -70,6 +71,14 @@ TOKEN_HINTS: Mapping[str, str] = {
         "SKILLHALL_GIT_TOKEN_REPOS"
     ),
 }
+
+
+def find_close_names(name: str, names: Iterable[str], limit: int = 3) -> list[str]:
+    """Return the names that are similar to `name`, the most similar first."""
+    # Only a few errors need it, and the import is 2 % of the CPU time of a listing.
+    from difflib import get_close_matches  # noqa: PLC0415
+
+    return get_close_matches(name, [*names], limit)
 
 
 def find_hint(error: SkillhallError, surface: Mapping[str, str]) -> str:

@@ -56,7 +56,7 @@ def test_error_is_printed_with_its_hint_to_stderr(capsys: pytest.CaptureFixture[
     ]
 
 
-@pytest.mark.parametrize("command", ["show", "token new", "embeddings estimate"])
+@pytest.mark.parametrize("command", ["show", "token new", "audit list", "eval check"])
 def test_json_error_names_the_subcommand(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     report_error(errors.Conflict("a"), [*command.split(), "a", "--json"])
     assert json.loads(capsys.readouterr().out)["command"] == command

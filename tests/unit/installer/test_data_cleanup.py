@@ -19,6 +19,7 @@ from skillhall._internal.installer.rollback import roll_back
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.storage.content_store import ContentStore
+from tests.support.actors import ACTOR
 from tests.support.projects import ProjectFixture, make_project
 from tests.support.skills import make_skill
 
@@ -82,7 +83,7 @@ def test_history_of_a_deleted_project_is_removed_with_its_contents(
 
 def test_skill_store_keeps_its_history_while_its_folder_exists(tmp_path: Path) -> None:
     make_skill(tmp_path / "run/.agents/skills", "pdf")
-    changes = SkillStoreChanges(FolderStore(tmp_path / "run"), str(tmp_path / "data"))
+    changes = SkillStoreChanges(FolderStore(tmp_path / "run"), str(tmp_path / "data"), actor=ACTOR)
     change = changes.delete("pdf")
     report = clean_up_data(str(tmp_path / "data"), lambda: after(2 * HISTORY_RETENTION))
     assert report.histories == 0

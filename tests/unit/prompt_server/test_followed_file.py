@@ -21,6 +21,7 @@ from skillhall.errors import (
     SkillhallError,
     SourceRejected,
 )
+from tests.support.actors import ACTOR
 
 HOSTS = GitHosts("https://github.com")
 PDF, ODT = (
@@ -32,9 +33,9 @@ PDF, ODT = (
 def test_repositories_are_read_in_insertion_order(tmp_path: Path) -> None:
     folder = str(tmp_path / "data")
     assert FollowedList(folder).read() == ()
-    FollowedList(folder).add(PDF)
-    assert FollowedList(folder).add(ODT) == (PDF, ODT)
-    assert FollowedList(folder).remove(PDF.key) == (PDF, (ODT,))
+    FollowedList(folder).add(PDF, actor=ACTOR)
+    assert FollowedList(folder).add(ODT, actor=ACTOR) == (PDF, ODT)
+    assert FollowedList(folder).remove(PDF.key, actor=ACTOR) == (PDF, (ODT,))
     assert FollowedList(folder).read() == (ODT,)
     assert [item.name for item in Path(folder).iterdir()] == [FILE]
 
@@ -44,14 +45,14 @@ def test_duplicate_excess_and_unknown_repositories_are_rejected(
 ) -> None:
     followed = FollowedList(str(tmp_path))
     for number in range(MAX_FOLLOWED):
-        followed.add(FollowedRepository(f"https://example.com/{number}.git"))
+        followed.add(FollowedRepository(f"https://example.com/{number}.git"), actor=ACTOR)
     with pytest.raises(Conflict):
-        followed.add(FollowedRepository("https://example.com/0.git"))
+        followed.add(FollowedRepository("https://example.com/0.git"), actor=ACTOR)
     with pytest.raises(FieldRefused) as error_info:
-        followed.add(PDF)
+        followed.add(PDF, actor=ACTOR)
     assert error_info.value.hint == "remove one first"
     with pytest.raises(RecordNotFound):
-        followed.remove(PDF.key)
+        followed.remove(PDF.key, actor=ACTOR)
     assert len(followed.read()) == MAX_FOLLOWED
 
 
@@ -77,8 +78,8 @@ def test_invalid_file_is_reported_and_not_overwritten(tmp_path: Path, data: byte
     followed = FollowedList(str(tmp_path))
     for call in (
         followed.read,
-        lambda: followed.add(PDF),
-        lambda: followed.remove(PDF.key),
+        lambda: followed.add(PDF, actor=ACTOR),
+        lambda: followed.remove(PDF.key, actor=ACTOR),
     ):
         with pytest.raises(ConfigInvalid, match=FILE) as error_info:
             call()

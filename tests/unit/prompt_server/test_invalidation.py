@@ -11,6 +11,7 @@ from skillhall._internal.storage.records import Event
 from skillhall._internal.storage.sql.engine import build_sqlite_url
 from skillhall._internal.storage.sql.events.event_rows import SqlOutbox
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
 from tests.support.switchable_database import SwitchableDatabase
 
@@ -24,7 +25,7 @@ def database(tmp_path: Path) -> Iterator[SwitchableDatabase]:
 
 
 def read_events(database: SwitchableDatabase) -> Sequence[Event]:
-    return SqlWorkspaceStore(database).read(lambda read: read.events(0, 100))
+    return SqlWorkspaceStore(database, actor=ACTOR).read(lambda read: read.events(0, 100))
 
 
 def handle(

@@ -89,9 +89,9 @@ def test_unsupported_and_malformed_keys_are_rejected() -> None:
     public = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    with pytest.raises(ConfigInvalid, match=r"a\.key: its type is not supported"):
+    with pytest.raises(ConfigInvalid, match=r"a\.key: this type of key is not supported"):
         keys.load_private_key(encode_private_key(key), "a.key")
-    with pytest.raises(ConfigInvalid, match="its type is not supported"):
+    with pytest.raises(ConfigInvalid, match="this type of key is not supported"):
         keys.load_public_key(public, "a.pub")
     with pytest.raises(ConfigInvalid, match="it is not a private key"):
         keys.load_private_key(b"x", "a.key")

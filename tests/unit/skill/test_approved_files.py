@@ -57,7 +57,7 @@ def test_other_files_are_rejected(changed: Bundle) -> None:
 
 def test_execute_bit_is_compared() -> None:
     bundle = make_bundle(a=b"1")
-    executable = replace(bundle, files={"a": replace(bundle.files["a"], executable=True)})
+    executable = replace(bundle, files={"a": bundle.files["a"]._replace(executable=True)})
     with pytest.raises(SkillNotApproved):
         approve(bundle).check_bundle(executable)
 

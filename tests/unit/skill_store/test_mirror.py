@@ -14,6 +14,7 @@ from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import shared_skills
 from skillhall.errors import DatabaseUnavailable
+from tests.support.actors import ACTOR
 from tests.support.bundles import build_single_bundle
 from tests.support.databases import TIMESTAMP
 from tests.support.replicas import wait_until
@@ -36,7 +37,9 @@ def folder(tmp_path: Path) -> Path:
 
 def put(database: Database, name: str, body: str = "Read.") -> None:
     files = {"SKILL.md": (make_skill_md(name, "Reads.", body), 0o644), "run.sh": (b"#!", 0o755)}
-    SqlSharedSkillTable(database).write(lambda write: write.put(name, files, ""), TIMESTAMP)
+    SqlSharedSkillTable(database).write(
+        lambda write: write.put(name, files, ""), TIMESTAMP, actor=ACTOR
+    )
 
 
 SOON = 0.01  # seconds
@@ -141,7 +144,9 @@ def test_unwritable_skill_does_not_block_others(database: SwitchableDatabase, fo
     put(database, "pdf")
     refresh(database, folder)
     files = {"SKILL.md": (make_skill_md("pdf"), 0o644), "x" * 300: (b"x", 0o644)}
-    SqlSharedSkillTable(database).write(lambda write: write.put("pdf", files, ""), TIMESTAMP)
+    SqlSharedSkillTable(database).write(
+        lambda write: write.put("pdf", files, ""), TIMESTAMP, actor=ACTOR
+    )
     put(database, "csv")
     put(database, "zip")
     refresh(database, folder)

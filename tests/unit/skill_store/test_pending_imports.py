@@ -11,6 +11,7 @@ from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.pending_imports import PendingImports
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall.errors import Busy, ReviewGone, StaleVersionError
+from tests.support.actors import ACTOR
 from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill, make_skill_md
 
@@ -25,7 +26,7 @@ class Clock:
 @pytest.fixture
 def pending_imports(tmp_path: Path) -> PendingImports:
     make_skill(tmp_path / "run/.agents/skills", "pdf", data=make_skill_md("pdf", "Old."))
-    changes = SkillStoreChanges(FolderStore(tmp_path / "run"), str(tmp_path / "data"))
+    changes = SkillStoreChanges(FolderStore(tmp_path / "run"), str(tmp_path / "data"), actor=ACTOR)
     return PendingImports(changes, lambda: ["shipped"], PendingStore(Clock()))
 
 

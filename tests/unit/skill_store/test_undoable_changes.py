@@ -14,6 +14,7 @@ from skillhall.errors import (
     SkillRejected,
     StaleVersionError,
 )
+from tests.support.actors import ACTOR
 from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill, make_skill_md
 
@@ -24,7 +25,7 @@ TEXT = SkillText("pdf", "New words.", "New body.")
 def changes(tmp_path: Path) -> SkillStoreChanges:
     make_skill(tmp_path / "run/.agents/skills", "pdf", files={"a/run.sh": b"#!/bin/sh\n"})
     (tmp_path / "run/.agents/skills/pdf/a/run.sh").chmod(0o755)
-    return SkillStoreChanges(FolderStore(tmp_path / "run"), str(tmp_path / "data"))
+    return SkillStoreChanges(FolderStore(tmp_path / "run"), str(tmp_path / "data"), actor=ACTOR)
 
 
 def contents(changes: SkillStoreChanges) -> dict[str, bytes]:
@@ -125,7 +126,7 @@ def test_failed_change_is_not_recorded(changes: SkillStoreChanges) -> None:
 
 def test_changes_without_data_directory_cannot_be_undone(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "pdf")
-    assert SkillStoreChanges(FolderStore(tmp_path), "").delete("pdf") == ""
+    assert SkillStoreChanges(FolderStore(tmp_path), "", actor=ACTOR).delete("pdf") == ""
 
 
 def test_deletion_of_a_skill_with_links_cannot_be_undone(

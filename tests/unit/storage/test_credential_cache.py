@@ -10,9 +10,11 @@ import pytest
 
 from skillhall._internal.storage.access_tokens import AccessTokens, TokenCache
 from skillhall._internal.storage.credential_cache import UseRecorder
-from skillhall._internal.storage.records import format_time
+from skillhall._internal.storage.records import format_time, parse_time
 from skillhall._internal.storage.sql.engine import build_sqlite_url
 from skillhall._internal.storage.sql.token_rows import SqlTokenTable
+from skillhall.errors import DatabaseUnavailable
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
 from tests.support.replicas import wait_until
 from tests.support.switchable_database import SwitchableDatabase
@@ -38,7 +40,7 @@ def table(database: SwitchableDatabase) -> SqlTokenTable:
 
 
 def test_use_is_stored_at_once_and_then_once_a_minute(table: SqlTokenTable) -> None:
-    identity, clock = AccessTokens(table).create("laptop").stored.id, Clock()
+    identity, clock = AccessTokens(table).create("laptop", actor=ACTOR).stored.id, Clock()
 
     def stored() -> str | None:
         return table.list()[0].used
@@ -55,7 +57,7 @@ def test_use_is_stored_at_once_and_then_once_a_minute(table: SqlTokenTable) -> N
 
 
 def test_servers_together_store_a_use_once_a_minute(table: SqlTokenTable) -> None:
-    identity = AccessTokens(table).create("laptop").stored.id
+    identity = AccessTokens(table).create("laptop", actor=ACTOR).stored.id
     start = Clock.now
     for at in (start, start + 30, start + 59):
         table.record_uses({identity: at, "unknown": at})
@@ -67,7 +69,7 @@ def test_servers_together_store_a_use_once_a_minute(table: SqlTokenTable) -> Non
 def test_use_during_an_outage_is_forgotten(
     table: SqlTokenTable, database: SwitchableDatabase
 ) -> None:
-    identity, clock = AccessTokens(table).create("laptop").stored.id, Clock()
+    identity, clock = AccessTokens(table).create("laptop", actor=ACTOR).stored.id, Clock()
     recorder = UseRecorder(clock)
     database.is_down = True
     recorder.record(table, identity)
@@ -77,7 +79,7 @@ def test_use_during_an_outage_is_forgotten(
 
 
 def test_use_does_not_count_as_a_change(table: SqlTokenTable) -> None:
-    identity, clock = AccessTokens(table).create("laptop").stored.id, Clock()
+    identity, clock = AccessTokens(table).create("laptop", actor=ACTOR).stored.id, Clock()
     recorder = UseRecorder(clock)
     with closing(recorder), closing(TokenCache(table, recorder, clock)) as cache:
         cache.try_refresh()
@@ -96,17 +98,44 @@ def test_subscribers_are_notified_when_a_credential_expires(
 ) -> None:
     clock = Clock()
     expires = timedelta(hours=1)
-    identity = AccessTokens(table).create("laptop", lifetime=expires).stored.id
+    identity = AccessTokens(table).create("laptop", lifetime=expires, actor=ACTOR).stored.id
     stored = table.list()[0]
     assert stored.expires
     recorder = UseRecorder(clock)
-    clock.now = 0.0  # long before the expiry
+    expiry = parse_time(stored.expires) / 1_000_000_000
+    clock.now = expiry - 60
     with closing(recorder), closing(TokenCache(table, recorder, clock)) as cache:
         cache.try_refresh()
         changed = threading.Event()
         cache.subscribe(changed.set)
-        clock.now = 4_000_000_000.0
+        clock.now = expiry + 60
         database.is_down = True  # a server without its database knows the time, too
         cache.try_refresh()
         assert changed.is_set()
         assert cache.find_by_id(identity) == stored
+
+
+def test_known_credentials_are_accepted_for_15_minutes_without_the_database(
+    table: SqlTokenTable, database: SwitchableDatabase
+) -> None:
+    clock, text = Clock(), AccessTokens(table).create("laptop", actor=ACTOR).text
+    recorder = UseRecorder(clock)
+    with closing(recorder), closing(TokenCache(table, recorder, clock)) as cache:
+        cache.try_refresh()
+        changed = threading.Event()
+        cache.subscribe(changed.set)
+        database.is_down = True
+        clock.now += 15 * 60
+        cache.try_refresh()
+        assert cache.find(text.encode()) is not None
+        assert not changed.is_set()
+        clock.now += 1
+        with pytest.raises(DatabaseUnavailable):
+            cache.find(text.encode())
+        with pytest.raises(DatabaseUnavailable):
+            cache.find_by_id("1")
+        cache.try_refresh()
+        assert changed.is_set()  # ends open requests
+        database.is_down = False
+        cache.try_refresh()
+        assert cache.find(text.encode()) is not None

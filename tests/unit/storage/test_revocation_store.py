@@ -62,7 +62,7 @@ def test_expired_lists_are_found(store: RevocationStore) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "problem"),
     [
-        ("asked", 1, "asked is not a time"),
+        ("asked", "now", "asked is not a time"),
         ("etag", None, "etag is not a string"),
         ("revocations", {"number": "x"}, "revocations.number is not"),
     ],

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
+    from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.catalog.skill_view import ViewedSkill
     from skillhall._internal.catalog.trust.gate import ClearedSkill, SkillGate
     from skillhall._internal.policy.effects import JudgedFinding
@@ -96,7 +97,7 @@ class AgentSkills:
         self._loader = InstructionLoader(
             agent.skills, self.settings, profile, agent.pinned, agent.excluded
         )
-        self._index = BackgroundIndex(self._build_index_path())
+        self._index: BackgroundIndex | None = None  # opened by the first search
         self._lock = threading.Lock()
         self._snapshot: AgentSkillsSnapshot | None = None
         self._last_plan: PromptPlan | None = None
@@ -163,7 +164,7 @@ class AgentSkills:
                 else:
                     revision = loaded.fingerprint.revision
                     state = IndexInput(revision, loaded.skills)
-                    get_index = partial(self._index.get_index, state)
+                    get_index = partial(self._get_index, state)
                     clearance = Clearance(
                         loaded.skills, loaded.held, loaded.trust_problem, loaded.trust_warnings
                     )
@@ -259,6 +260,12 @@ class AgentSkills:
         matching = map(self.get_location, snapshot.skill_view.rank(task))
         return [*(entry.location for entry in pinned), *matching]
 
+    def _get_index(self, state: IndexInput) -> SearchIndex:
+        with self._lock:
+            if self._index is None:
+                self._index = BackgroundIndex(self._build_index_path())
+        return self._index.get_index(state)
+
     def _build_index_path(self) -> str | None:
         """Return the path of the stored search index; `None` if caches are disabled."""
         if not self.settings.use_head_cache:
@@ -287,12 +294,18 @@ def build_default_agent(roots: Sequence[str | PathLike[str]] = ()) -> AgentDefin
 
 
 class GatedAgentSkills(AgentSkills):
-    """The skills that a trust gate clears, for an agent without a config."""
+    """The skills that a trust gate clears, by default for an agent without a config."""
 
-    def __init__(self, agent: AgentDefinition, settings: Settings, gate: SkillGate) -> None:
-        super().__init__(agent, settings, profile=LENIENT)
+    def __init__(
+        self,
+        agent: AgentDefinition,
+        settings: Settings,
+        gate: SkillGate,
+        profile: Profile = LENIENT,
+    ) -> None:
+        super().__init__(agent, settings, profile=profile)
         self._loader = InstructionLoader(
-            agent.skills, settings, LENIENT, agent.pinned, agent.excluded, gate=gate
+            agent.skills, settings, profile, agent.pinned, agent.excluded, gate=gate
         )
 
 

@@ -71,6 +71,7 @@ class AgentTools:
         self.skills: AgentSkills = skills.as_agent_skills()
         self.on_event = on_event
         self.task: str = ""
+        self.extra_tools: tuple[Tool, ...] = ()  # of the program, besides those of the skills
         self._now = now
         self._task_prompt: tuple[PromptPlan, str, str] | None = None
         self._loaded_skills = LoadedSkills()
@@ -113,10 +114,11 @@ class AgentTools:
     def tools(self) -> tuple[Tool, ...]:
         """Return the current tools; skill tools only if there are skills."""
         candidates = (*self._build_skill_tools().tools(), self._read_file)
+        names = self.skills.agent.tools
+        own = (tool for tool in candidates if tool.name in names)
         return tuple(
             replace(tool, handler=partial(self._call_and_record, tool))
-            for tool in candidates
-            if tool.name in self.skills.agent.tools
+            for tool in (*own, *self.extra_tools)
         )
 
     def call(self, name: str, arguments: object) -> ToolResult:

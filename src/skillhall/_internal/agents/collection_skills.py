@@ -91,7 +91,7 @@ class CollectionSkills(AgentSkills):
     def render_activation_text(self, identity: str) -> str:
         """Return the result of `load_skill`, even for a skill that models do not see.
 
-        Raises: SkillNotFound, SkillNotApproved if it is revoked.
+        Raises: SkillNotFound, SkillNotApproved if it is revoked or held.
         """
         skill = self._collection.find_available(identity)
         row, view = self._find_visible(skill), self.current_view()

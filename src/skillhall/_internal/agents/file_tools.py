@@ -14,11 +14,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.agents.agent_gate import open_gate
 from skillhall._internal.agents.tool_definition import Tool, ToolError, get_argument, string_schema
 from skillhall._internal.catalog.skill_content import activate, open_skill_bundle
 from skillhall._internal.catalog.skill_paths import SCHEME
 from skillhall._internal.catalog.skill_view import SkillView
-from skillhall._internal.catalog.trust.gate import OpenGate
+from skillhall._internal.catalog.trust.gate import clear_with_fallbacks
 from skillhall._internal.fs.links import read_contained_file
 from skillhall._internal.policy.readable_files import (
     DEFAULT_EXTENSIONS,
@@ -26,8 +27,9 @@ from skillhall._internal.policy.readable_files import (
     is_private_path,
     normalize_extensions,
 )
+from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.render.escape import escape_field, to_single_line
-from skillhall._internal.settings import Settings
+from skillhall._internal.settings import Settings, is_present
 from skillhall._internal.skill.bundle import RelativePath, fold_name
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall.errors import ConfigInvalid, SkillhallError, SkillRejected, TooLarge, UnsafePath
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
     from skillhall._internal.catalog.skill_view import ViewedSkill
-    from skillhall._internal.catalog.trust.gate import ClearedSkill
+    from skillhall._internal.catalog.trust.gate import Clearance, ClearedSkill
 
 MAX_FILE_BYTES = 1024 * 1024
 MAX_FILES = 200  # files in one result
@@ -63,6 +65,7 @@ class ResolvedFile(NamedTuple):
     path: str  # relative to the skill's folder
     read: Callable[[], bytes]  # raises the errors of `SkillView.read_file`
     is_location: bool = False
+    skill_name: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,14 +88,17 @@ class SkillFileResolver:
         row = self._skills_by_location.get(normalized)
         if row is not None:
             return ResolvedFile(
-                row.skill.file, partial(read, row, row.skill.file), is_location=True
+                row.skill.file,
+                partial(read, row, row.skill.file),
+                is_location=True,
+                skill_name=row.name,
             )
         # A skill may contain the folder of another one, so the longest folder is tried first.
         end = normalized.rfind("/")
         while end > 0:
             row, rest = self._skills_by_folder.get(normalized[:end]), normalized[end + 1 :]
             if row is not None:
-                return ResolvedFile(rest, partial(read, row, rest))
+                return ResolvedFile(rest, partial(read, row, rest), skill_name=row.name)
             end = normalized.rfind("/", 0, end)
         return None
 
@@ -246,19 +252,26 @@ class ReadTools:
     def _resolve_own_files(self) -> SkillFileResolver:
         catalog = self._load_catalog()
         guarded = set(map(os.path.realpath, self.find_guarded_folders()))
-        skills = (one for one in catalog if os.path.realpath(one.directory) not in guarded)
-        view = SkillView("", catalog.profile, self._clear(skills))
+        cleared = self._clear(catalog).cleared
+        skills = (one for one in cleared if os.path.realpath(one.directory) not in guarded)
+        view = SkillView("", catalog.profile, skills)
         return SkillFileResolver(view, lambda row: self._get_directory(row.skill))
 
-    def _clear(self, skills: Iterable[CatalogSkill]) -> Sequence[ClearedSkill]:
-        gate = OpenGate(self.settings.revocations_file)
-        return gate.clear(skills).cleared
+    def _clear(self, catalog: Catalog) -> Clearance:
+        gate = open_gate(self.settings)
+        return clear_with_fallbacks(gate, [*catalog], catalog.shadowed)
+
+    def _find_held_folders(self) -> list[str]:
+        """Return the folders of skills that models do not get, whose files are not read either."""
+        if not any(map(is_present, self.settings.trust_rule_files)):
+            return []
+        return [one.skill.directory for one in self._clear(self._load_catalog()).held]
 
     def _find_own_folders(self) -> list[tuple[str, ...]]:
         """Return Skillhall's own folders and guarded ones in the run directory, as parts."""
         folders = []
         own = (self.settings.cache_directory, self.settings.data_directory)
-        for folder in (*own, *self.find_guarded_folders()):
+        for folder in (*own, *self.find_guarded_folders(), *self._find_held_folders()):
             with suppress(OSError, ValueError):  # it is not in the run directory
                 relative = Path(folder).resolve().relative_to(Path(self.run_directory).resolve())
                 folders.append(tuple(map(fold_name, relative.parts)))
@@ -296,14 +309,14 @@ class ReadTools:
     def _find_skill(self, name: object) -> tuple[Catalog, ClearedSkill]:
         """Return the visible skill with this id, else with this name."""
         catalog = self._load_catalog()
+        visible = [*filter(is_visible_to_models, self._clear(catalog).cleared)]
         problem = "name is required"
         if isinstance(name, str) and name.strip():
-            visible = self._clear(catalog.visible)
             for skill in sorted(visible, key=lambda skill: skill.id != name):
                 if name in (skill.id, skill.name):
                     return catalog, skill
             problem = f"there is no skill {name[:_MAX_QUOTED]!r}"
-        ids = [to_single_line(skill.id) for skill in catalog.visible]
+        ids = [to_single_line(skill.id) for skill in visible]
         if not ids:
             raise ToolError(f"{problem}. No skills are available.")
         rest = len(ids) - _MAX_LISTED_SKILLS

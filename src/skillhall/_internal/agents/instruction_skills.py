@@ -11,10 +11,11 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillhall._internal.agents.agent_gate import open_gate
 from skillhall._internal.catalog.fingerprint import read_signature, take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import read_skill
-from skillhall._internal.catalog.trust.gate import Clearance, OpenGate
+from skillhall._internal.catalog.trust.gate import Clearance, clear_with_fallbacks
 from skillhall._internal.policy.duplicate_precedence import resolve_duplicates
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.host_requirements import check_requirements
@@ -182,7 +183,8 @@ class InstructionLoader:
         gate: SkillGate | None = None,
     ) -> None:
         """Create a loader; the patterns `pinned` and `excluded` apply to all sources."""
-        self._gate = gate or OpenGate(settings.revocations_file)
+        self._gate = gate or open_gate(settings)
+        self._reports_held = gate is None  # commands print a text of their own
         self._pinned = pinned
         self._excluded = excluded
         self._profile = profile
@@ -210,7 +212,7 @@ class InstructionLoader:
             # Each source is loaded alone, so that its links stay inside it.
             catalog = load_roots([root], self._profile, with_bodies=True, linked_folders=linked)
             findings += catalog.findings
-            cleared = self._gate.clear(catalog)
+            cleared = clear_with_fallbacks(self._gate, [*catalog], catalog.shadowed)
             clearance = clearance.add(cleared)
             skills = [skill.with_root_number(number) for skill in cleared.cleared]
             known += skills
@@ -233,6 +235,8 @@ class InstructionLoader:
         precedence = self._profile.precedence_policy
         winners, duplicates = resolve_duplicates(selected, precedence)
         findings += judge(map(precedence.build_finding, duplicates))
+        if self._reports_held:
+            findings += judge(clearance.iter_findings())
         findings += judge(check_group_patterns(known, (*self._pinned, *self._excluded)))
         # Skills are compared by identity, because two sources may select equal ones.
         winner_ids = {id(skill) for skill in winners}

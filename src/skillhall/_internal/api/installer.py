@@ -113,7 +113,7 @@ class Installer:
         A path object is always a local folder or archive. A string means the same as on the
         command line; an existing folder takes precedence over a repository. Skills that already
         exist are skipped unless you set `overwrite`. All skills are checked before the first is
-        written. A skill with a broken signature is rejected, unless you take it as `unsigned`.
+        written. A skill with a broken signature is rejected unless you set `unsigned`.
         Raises: SourceError, SkillNotFound, UnknownAgent, InstallError.
         """
         text = source if isinstance(source, str) else os.path.abspath(source)  # noqa: PTH100 - as above

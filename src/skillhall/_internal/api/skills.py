@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from skillhall._internal.agents.agent_gate import open_gate
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.duplicates.duplicate_report import (
@@ -22,7 +23,7 @@ from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import activate, read_accepted_body
 from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
-from skillhall._internal.catalog.trust.gate import OpenGate
+from skillhall._internal.catalog.trust.gate import clear_with_fallbacks
 from skillhall._internal.policy.selection import build_group_matcher, find_pinned, matches_glob
 from skillhall._internal.render.listing import (
     ListingRow,
@@ -434,9 +435,13 @@ class Skills(Mapping[str, Skill]):
     def _view(self) -> SkillView:
         catalog, keep = self._catalog, self._keep
         chosen = catalog.skills if keep is None else [s for s in catalog if keep(s.name)]
-        gate = OpenGate(Settings.read().revocations_file)
-        cleared = gate.clear(chosen).cleared
-        return SkillView("", catalog.profile, cleared, catalog.findings, self._get_index)
+        shadowed = [one for one in catalog.shadowed if keep is None or keep(one.skill.name)]
+        clearance = clear_with_fallbacks(open_gate(Settings.read()), chosen, shadowed)
+        held = catalog.profile.load_policy.judge(clearance.iter_findings())
+        findings = (*catalog.findings, *held)
+        return SkillView(
+            "", catalog.profile, clearance.cleared, findings, self._get_index, clearance=clearance
+        )
 
     @cached_property
     def _rows(self) -> Sequence[ListingRow]:

@@ -11,7 +11,7 @@ from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LENIENT, SPECIFICATION
 from skillhall._internal.settings import Settings
-from skillhall._internal.skill.evals.eval_check import EvalSummary, check_evals
+from skillhall._internal.skill.evals.eval_check import EvalFileCheck, check_evals
 from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 
@@ -22,7 +22,7 @@ class CheckedEvals:
 
     name: str
     path: str
-    summary: EvalSummary
+    summary: EvalFileCheck
     findings: tuple[JudgedFinding, ...]
 
 

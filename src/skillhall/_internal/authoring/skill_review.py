@@ -12,7 +12,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from skillhall._internal.authoring.validate import examine_skill
+from skillhall._internal.authoring.skill_examination import examine_skill
 from skillhall._internal.catalog.catalog import CatalogSkill
 from skillhall._internal.catalog.skill_content import (
     ALL_FILES_SCAN,
@@ -63,7 +63,10 @@ class SkillReview:
         self._record(judged, where, ApprovalDecision.APPROVE, link=link)
 
     def decline(self, judged: Sequence[HeldSkill]) -> None:
-        """Do not ask again about the files that were judged. Problems are ignored."""
+        """Record that the user declined these files; they are not asked about again.
+
+        Errors are ignored.
+        """
         with suppress(SkillhallError, OSError):
             self._record(judged, "", ApprovalDecision.DECLINE)
 

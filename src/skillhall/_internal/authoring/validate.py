@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
+from skillhall._internal.authoring.skill_examination import (
+    AnySkill,
+    Findings,
+    RejectedSkill,
+    find_problems,
+)
+from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import Profile
 from skillhall._internal.settings import Settings
-from skillhall._internal.skill.broken_links import check_references
-from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, is_skill_md
-from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, ParsedSkill
-from skillhall._internal.skill.parser import parse_skill
-from skillhall._internal.skill.risks.scanner import scan_bundle
-from skillhall._internal.sources.folder.bundle_reader import call_with_bundle, read_file_at
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.sources.folder.root import Root
-from skillhall.errors import SkillFileNotFound, SkillhallError
+from skillhall.errors import SkillFileNotFound
 
 _DOCUMENT_NAMES = frozenset({"README", "LICENSE", "CHANGELOG", "CONTRIBUTING", "SECURITY"})
 _GET_PATH = attrgetter("path")
-_UNREAD_SKILL = ParsedSkill(EMPTY_FRONTMATTER, "", ())
+_BATCH_SIZE = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,34 +73,22 @@ class ValidationReport:
         return (*self.scan_findings, *(j for result in self.results for j in result.findings))
 
 
-@dataclass(frozen=True, slots=True)
-class SkillExamination:
-    """A completely read skill: SKILL.md, files and findings."""
-
-    parsed: ParsedSkill
-    bundle: Bundle
-    findings: tuple[JudgedFinding, ...]
-
-
-class RunAll(Protocol):
-    """Applies a function to all items in order, like `map`, possibly on several cores."""
+class MapBatches(Protocol):
+    """Applies a function to batches of items, possibly on several cores; keeps the order."""
 
     def __call__(
         self,
-        function: Callable[[CatalogSkill | _RejectedSkill], ValidationResult],
-        items: list[CatalogSkill | _RejectedSkill],
+        function: Callable[[Sequence[AnySkill]], list[Findings]],
+        items: Sequence[AnySkill],
         /,
-    ) -> Iterable[ValidationResult]: ...
+    ) -> Iterable[Findings]: ...
 
 
-class _RejectedSkill(NamedTuple):
-    """Location and findings of a rejected candidate, with fields like `CatalogSkill`."""
-
-    folder_handle: FolderHandle
-    file: str
-    location: str
-    name: str
-    findings: tuple[JudgedFinding, ...]
+def _map_batches(
+    function: Callable[[Sequence[AnySkill]], list[Findings]], items: Sequence[AnySkill], /
+) -> Iterator[Findings]:
+    for start in range(0, len(items), _BATCH_SIZE):
+        yield from function(items[start : start + _BATCH_SIZE])
 
 
 def validate(  # noqa: PLR0913 - each is an option of its own
@@ -111,12 +98,12 @@ def validate(  # noqa: PLR0913 - each is an option of its own
     progress: Callable[[int], None] | None = None,
     *,
     depth: int | None = None,
-    run_all: RunAll = map,
+    map_batches: MapBatches = _map_batches,
 ) -> ValidationReport:
     """Validate each candidate below `paths`; without paths, in the profile's folders.
 
     A path may be a SKILL.md, a skill's folder, or a folder of skills. `depth` limits the levels
-    below it. `run_all` can replace `map`, to use several cores.
+    below it. `map_batches` can use several cores.
     Raises: SkillFileNotFound if a path does not exist, ValueError if the depth is out of range.
     """
     base, follow = settings.working_directory, settings.follow_links
@@ -135,7 +122,7 @@ def validate(  # noqa: PLR0913 - each is an option of its own
             for path, label in profile.roots
         ]
         catalog = load(roots, scan_profile)
-        results = _build_results(catalog, scan_profile, run_all)
+        results = _build_results(catalog, scan_profile, map_batches)
         return ValidationReport(
             profile=profile.name, results=tuple(results), scan_findings=catalog.scan_findings
         )
@@ -148,7 +135,9 @@ def validate(  # noqa: PLR0913 - each is an option of its own
     scan_findings = tuple(dict.fromkeys(j for catalog in catalogs for j in catalog.scan_findings))
     by_location: dict[str, ValidationResult] = {}
     matched: set[str] = set()  # the requested paths with a result
-    results = [r for catalog in catalogs for r in _build_results(catalog, scan_profile, run_all)]
+    results = [
+        r for catalog in catalogs for r in _build_results(catalog, scan_profile, map_batches)
+    ]
 
     @cache  # many results are in the same folder
     def find_requested(folder: str) -> frozenset[str]:
@@ -219,8 +208,10 @@ def _build_missing_result(path: Path, scan_findings: Iterable[JudgedFinding]) ->
     )
 
 
-def _build_results(catalog: Catalog, profile: Profile, run_all: RunAll) -> list[ValidationResult]:
-    candidates: list[CatalogSkill | _RejectedSkill] = [*catalog.skills]
+def _build_results(
+    catalog: Catalog, profile: Profile, map_batches: MapBatches
+) -> list[ValidationResult]:
+    candidates: list[AnySkill] = [*catalog.skills]
     candidates += (shadowed.skill for shadowed in catalog.shadowed)
     for rejected in catalog.rejected:
         folder, file = os.path.split(rejected.location)
@@ -228,81 +219,19 @@ def _build_results(catalog: Catalog, profile: Profile, run_all: RunAll) -> list[
             folder, file = rejected.location, ""
         handle = FolderHandle(folder)
         candidates.append(
-            _RejectedSkill(handle, file, rejected.location, rejected.name, rejected.findings)
+            RejectedSkill(handle, file, rejected.location, rejected.name, rejected.findings)
         )
-    return sorted(run_all(partial(_validate_skill, profile), candidates), key=_GET_PATH)
+    findings = map_batches(partial(find_problems, profile=profile), candidates)
+    return sorted(map(_build_result, candidates, findings), key=_GET_PATH)
 
 
-def _validate_skill(profile: Profile, skill: CatalogSkill | _RejectedSkill) -> ValidationResult:
+def _build_result(skill: AnySkill, findings: Findings) -> ValidationResult:
     path = location = skill.location
-    findings = examine_skill(skill, profile).findings if skill.file else skill.findings
     if skill.file and is_skill_md(skill.file):
         path = os.path.dirname(location)
-    accepted = not any(judged.effect is Effect.REJECT for judged in findings)
+    accepted = True
+    for _, effect in findings:
+        accepted = accepted and effect is not Effect.REJECT
     return ValidationResult(
         path=path, location=location, name=skill.name, accepted=accepted, findings=findings
     )
-
-
-def examine_skill(skill: CatalogSkill | _RejectedSkill, profile: Profile) -> SkillExamination:
-    """Read all files of a skill; its findings include accepted ones."""
-    if not skill.file or is_skill_md(skill.file):
-        examine = partial(_examine_bundle, skill, profile)
-        with suppress(SkillFileNotFound):
-            return call_with_bundle(skill.folder_handle, profile.scan_policy, examine)
-    return _examine_bundle(skill, profile, Bundle(skill.folder_handle.path, {}))
-
-
-def _examine_bundle(
-    skill: CatalogSkill | _RejectedSkill, profile: Profile, bundle: Bundle
-) -> SkillExamination:
-    folder, name, location = bundle.folder, skill.name, skill.location
-    directory = os.path.dirname(location)
-    try:
-        file = _read_skill_file(skill, bundle)
-    except SkillhallError:
-        # The scan has reported the unreadable SKILL.md; the other files may still be risky.
-        judged_risks = profile.load_policy.judge(
-            finding.with_location(_join(directory, finding.path), name)
-            for finding in scan_bundle(bundle, EMPTY_FRONTMATTER)
-        )
-        return SkillExamination(_UNREAD_SKILL, Bundle(folder, {}), (*skill.findings, *judged_risks))
-    data, is_flat = file.read(), not is_skill_md(skill.file)
-    parsed = parse_skill(data, None if is_flat else os.path.basename(directory), profile.key_case)
-    missing: Iterable[Finding] = ()
-    if parsed.body and not is_flat:
-        skipped = {finding.path for finding in bundle.findings}
-        missing = check_references(data, bundle.files.keys() | skipped)
-    files = bundle.files
-    if is_flat or skill.file in files:
-        files = {**files, skill.file: file}
-    risks = scan_bundle(Bundle(folder, files, bundle.findings), parsed.frontmatter)
-    judged_findings = profile.load_policy.judge(
-        [
-            *(finding.with_location(location, name) for finding in parsed.findings),
-            *(f.with_location(_join(directory, f.path), name) for f in bundle.findings),
-            *(finding.with_location(location, name) for finding in missing),
-            *(f.with_location(_join(directory, f.path), name) for f in risks),
-        ]
-    )
-    codes = {judged.finding.code for judged in judged_findings}
-    known = [judged for judged in skill.findings if judged.finding.code not in codes]
-    return SkillExamination(parsed, bundle, (*known, *judged_findings))
-
-
-def _read_skill_file(skill: CatalogSkill | _RejectedSkill, bundle: Bundle) -> SkillFile:
-    """Read the SKILL.md, or the flat file, into memory. Raises: SkillhallError."""
-    path = RelativePath.parse(skill.file)
-    listed = bundle.files.get(skill.file)
-    data = None
-    if listed is not None and listed.size <= MAX_SKILL_MD_BYTES:
-        with suppress(SkillhallError):
-            data = listed.read()
-    if data is None or len(data) > MAX_SKILL_MD_BYTES:
-        data = read_file_at(skill.folder_handle, path, MAX_SKILL_MD_BYTES)
-    is_executable = listed is not None and listed.executable
-    return SkillFile(path, len(data), is_executable, partial(bytes, data))
-
-
-def _join(directory: str, path: str) -> str:
-    return os.path.join(directory, path.replace("/", os.sep)) if path else directory

@@ -29,7 +29,6 @@ from skillhall._internal.backup.store_conversion import (
     stage_uploads,
 )
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompt_server.followed_file import FILE as FOLLOWED_FILE
 from skillhall._internal.skill_store.folder_store import FolderStore
@@ -37,6 +36,15 @@ from skillhall._internal.skill_store.shipped_skills import read_shipped_skills
 from skillhall._internal.skill_store.store import FOLDER_BY_SOURCE
 from skillhall._internal.skill_store.undoable_changes import get_history_scope
 from skillhall._internal.sources.mcp.servers_file import SERVERS_FILE
+from skillhall._internal.storage.audit.audit_sealer import seal_on_close
+from skillhall._internal.storage.backup_folders import (
+    FolderPart,
+    RestoreJournal,
+    StagedPart,
+    lock_parts,
+    read_part,
+    sync_disks,
+)
 from skillhall._internal.storage.backup_format import (
     FORMAT_1,
     FORMAT_2,
@@ -46,14 +54,6 @@ from skillhall._internal.storage.backup_format import (
     FileChunk,
 )
 from skillhall._internal.storage.content_store import ContentStore
-from skillhall._internal.storage.folder_backup import (
-    FolderPart,
-    RestoreJournal,
-    StagedPart,
-    lock_parts,
-    read_part,
-    sync_disks,
-)
 from skillhall._internal.storage.history import move_change, scope_folder_name
 from skillhall._internal.storage.sql.backup import (
     KeepAlive,
@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from skillhall._internal.backup.backup_summary import ServerSummary
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.settings import Settings
     from skillhall._internal.storage.backup_format import BackupEntry, BackupTotals
     from skillhall._internal.storage.sql.engine import Database
@@ -98,7 +99,7 @@ LEFT_OUT = (
     "the search index and the head cache: computed again",
     "environment variables: settings, and secrets such as SKILLHALL_AUTH_TOKEN",
     "pending imports: only in memory",
-    "approvals on this machine (trust.json): they are for its projects and by its user",
+    "approvals on this machine (trust.json): they belong to its user and projects",
     "projects: skills that 'skillhall add' installed outside of the run directory, and lock files",
 )
 _FOLLOWING_NOTE = (
@@ -237,10 +238,11 @@ def _find_server(settings: Settings, database: Database) -> _Server:
     return _Server(parts, contents, get_history_scope(location), database.is_postgres)
 
 
-def restore_backup(
+def restore_backup(  # noqa: PLR0913 - the options, and what an audit log needs
     settings: Settings,
     path: str,
     *,
+    actor: Actor,
     overwrite: bool = False,
     dry_run: bool = False,
     progress: ReportProgress | None = None,
@@ -263,7 +265,8 @@ def restore_backup(
 
         checked = BackupReader(stream, report_check)
         after, totals = _check_backup(checked)
-        database = stack.enter_context(closing(open_database(settings)))
+        database = open_database(settings)
+        stack.callback(seal_on_close(database))
         restore = _Restore(settings, database, checked.header, after)
         if not dry_run:
             stack.enter_context(restore.lock())
@@ -273,7 +276,7 @@ def restore_backup(
             if not overwrite and restore.would_lose(before):
                 hint = "use --overwrite to replace its data; --dry-run shows what would change"
                 raise Conflict("data on this server", hint)
-            restore.run(BackupReader(stream, report_restore), totals, before)
+            restore.run(BackupReader(stream, report_restore), totals, before, actor)
         return report
 
 
@@ -383,19 +386,21 @@ class _Restore:
                 return True
         return False
 
-    def run(self, reader: BackupReader, totals: BackupTotals, before: ServerSummary) -> None:
+    def run(
+        self, reader: BackupReader, totals: BackupTotals, before: ServerSummary, actor: Actor
+    ) -> None:
         """Replace the data, and clear the summaries. Raises: as `restore_backup`."""
         restore_id = secrets.token_hex(8)
         # Versions need their contents.
         skipped = frozenset(
             table.name for table in CONVERTED_TABLES if self._to_tables and table is not blobs
         )
-        plan = RestorePlan(self._header, restore_id, utc_now(), skipped, CLI_ACTOR)
+        plan = RestorePlan(self._header, restore_id, utc_now(), skipped, actor)
         _check_disk_space(self._settings.data_directory, totals.bytes)
         staged = {name: StagedPart(part, restore_id) for name, part in self._parts.items()}
         unchanged = self._find_unchanged(before)
         present = {name: {*before.entries[name].ids} for name in self._parts}
-        # A large part of the memory of a restore, which is needed for the lists of files later.
+        # They take a large part of a restore's memory, which the lists of files need later.
         before.clear()
         self._after.clear()
 

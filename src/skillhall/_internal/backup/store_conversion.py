@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, Table
 
-    from skillhall._internal.storage.folder_backup import StagedPart
+    from skillhall._internal.storage.backup_folders import StagedPart
 
 # Tables of skills and uploads, each after those that refer to it.
 CONVERTED_TABLES = (
@@ -203,7 +203,7 @@ def delete_converted_rows(connection: Connection) -> None:
 
 
 def delete_unused_contents(connection: Connection) -> None:
-    """Delete the contents that no file has."""
+    """Delete the contents that no file refers to."""
     used = [
         select(table.c.digest).where(table.c.digest == tables.blobs.c.digest)
         for table in FILE_TABLES

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.fs.handles import FolderHandle
+from skillhall._internal.hints import find_close_names
 from skillhall._internal.policy.effects import judge_rows
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.policy.visibility import is_visible_to_models
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Self
 
+    from skillhall._internal.fs.signatures import PackedSignature
     from skillhall._internal.policy.duplicate_precedence import DuplicateSkill
     from skillhall._internal.policy.effects import Effect, JudgedFinding, LoadPolicy
     from skillhall._internal.policy.profiles import Profile
@@ -30,13 +31,15 @@ if TYPE_CHECKING:
 class CatalogRoot(NamedTuple):
     """A root of a catalog, its place in the order of roots, and the policy of its skills.
 
-    All skills of a root share one object, except those with approved files.
+    All skills of a root share one object, except those that may need an approval.
     """
 
     root: Root
     number: int = 0
     load_policy: LoadPolicy = LENIENT.load_policy
     approved: ApprovedFiles | None = None  # with which every read of the skill is compared
+    # Of the SKILL.md when its frontmatter was read; `None` if a change may not have changed it.
+    signature: PackedSignature | None = None
 
 
 class CatalogSkill(NamedTuple):
@@ -247,7 +250,7 @@ class Catalog:
         effects, default = self.profile.load_policy.effects, self.profile.load_policy.default_effect
         for skill in self.iter_listed():
             if rows := skill.reported:
-                name, _, _, folder, file, (root, _, _, _), *_ = skill
+                name, _, _, folder, file, (root, *_), *_ = skill
                 start = f"{root.path}{os.sep}{folder}" if folder else root.path
                 location = f"{start}{os.sep}{file}"
                 for code, message, line, hint, _, _ in rows:
@@ -266,7 +269,7 @@ class Catalog:
         match = next((skill for skill in self.skills if skill.name == name), None)
         match = match or next((skill for skill in self.skills if skill.id == name), None)
         if match is None:
-            raise SkillNotFound(name, get_close_matches(name, [s.name for s in self.skills]))
+            raise SkillNotFound(name, find_close_names(name, [s.name for s in self.skills]))
         return match
 
     def explain(self, name: str) -> Explanation:

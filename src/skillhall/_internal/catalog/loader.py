@@ -17,15 +17,19 @@ from skillhall._internal.catalog.catalog import (
 )
 from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.fs.handles import is_inside
+from skillhall._internal.fs.signatures import get_last_change
 from skillhall._internal.policy.duplicate_precedence import resolve_duplicates
 from skillhall._internal.policy.effects import JudgedFinding, judge_rows
+from skillhall._internal.policy.folder_walk_rules import is_eval_result
 from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.sources.folder.root import PROJECT_SOURCE
 from skillhall._internal.sources.folder.walker import ScanContext, scan_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from skillhall._internal.catalog.head_cache import HeadCache, RootCache
+    from skillhall._internal.fs.signatures import PackedSignature
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.sources.folder.candidate import Candidate
     from skillhall._internal.sources.folder.root import Root
@@ -64,12 +68,13 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
     context = ScanContext(profile.key_case, targets, {}, progress=progress)
     if head_cache is None:
         context = context._replace(keep_signatures=with_bodies)
-    scans = []
+    scans, settled = [], []
     with _pause_gc():
         for root, real in zip(roots, real_roots, strict=True):
             started = now_ns()
             cache = None if head_cache is None else head_cache.open(root, real, profile)
-            context = context._replace(settled_before_ns=started - CLOCK_GRANULARITY)
+            settled.append(started - CLOCK_GRANULARITY)
+            context = context._replace(settled_before_ns=settled[-1])
             scan = _scan(root, profile, context, cache)
             if with_bodies:
                 # A listing needs neither the parser nor the reader of bundles, whose import would
@@ -83,7 +88,8 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
                 on_scan(scan, started)
             scans.append(scan)
         cache = None  # its candidates would stay in memory next to the skills made from them
-        return build_catalog(roots, profile, _judge_scans(roots, real_roots, profile, scans))
+        judged = _judge_scans(roots, real_roots, profile, scans, settled)
+        return build_catalog(roots, profile, judged)
 
 
 def _scan(root: Root, profile: Profile, context: ScanContext, cache: RootCache | None) -> Scan:
@@ -140,17 +146,27 @@ def _pause_gc() -> Iterator[None]:
 
 
 def _judge_scans(
-    roots: Sequence[Root], real_roots: Sequence[str], profile: Profile, scans: Sequence[Scan]
+    roots: Sequence[Root],
+    real_roots: Sequence[str],
+    profile: Profile,
+    scans: Sequence[Scan],
+    settled_before_ns: Sequence[int] = (),
 ) -> list[JudgedScan]:
     judged_scans = []
     duplicates = _DuplicateFileFilter(real_roots, scans)
     has_duplicates = duplicates.is_needed
     for number, (root, real, scan) in enumerate(zip(roots, real_roots, scans, strict=True)):
-        judge = _RootJudge(root, number, profile)
+        settled = settled_before_ns[number] if settled_before_ns else 0
+        judge = _RootJudge(root, number, profile, settled)
         findings = profile.load_policy.judge(scan.findings)
         # Two sorts by one string each take half the time of one sort by pairs.
         scan.candidates.sort(key=_BY_FILE)
         scan.candidates.sort(key=_BY_FOLDER)
+        # Otherwise, the output of an agent could become a skill of other agents.
+        results = [one for one in scan.candidates if is_eval_result(one.folder)]
+        if results:
+            scan.candidates[:] = [one for one in scan.candidates if not is_eval_result(one.folder)]
+            findings += profile.load_policy.judge(map(judge.build_eval_result_finding, results))
         if has_duplicates:
             unique = []
             for candidate in scan.candidates:
@@ -237,12 +253,11 @@ def _real_path(candidate: Candidate, real_root: str) -> str:
 class _RootJudge:
     """Applies the profile to the candidates of one root."""
 
-    def __init__(self, root: Root, number: int, profile: Profile) -> None:
+    def __init__(self, root: Root, number: int, profile: Profile, settled_before_ns: int) -> None:
         self.root = root
+        self.settled_before_ns = settled_before_ns
         self.catalog_root = CatalogRoot(root, number, profile.load_policy)
         self.load_policy = profile.load_policy
-        self.quiet_codes = profile.load_policy.accepted_codes
-        self.rejecting_codes = profile.load_policy.rejecting_codes
         self.name_policy = profile.name_policy
         self.reserved_names = profile.reserved_names
         self.skills: list[CatalogSkill] = []
@@ -252,8 +267,11 @@ class _RootJudge:
         """Move the candidates to `skills` or `rejected`, in order."""
         # One call for all, local names and unpacking, since there may be tens of thousands.
         name_policy, reserved_names = self.name_policy, self.reserved_names
-        quiet, rejecting = self.quiet_codes, self.rejecting_codes
+        if not candidates:
+            return
+        quiet, rejecting = self.load_policy.accepted_codes, self.load_policy.rejecting_codes
         catalog_root, load_policy = self.catalog_root, self.load_policy
+        may_need_approval = self.root.source == PROJECT_SOURCE
         skills, new = self.skills, tuple.__new__
         candidates.reverse()
         while candidates:
@@ -281,6 +299,8 @@ class _RootJudge:
                     continue
                 if len(reported) != len(rows):
                     rows = tuple(reported)
+            if may_need_approval:
+                catalog_root = self._add_signature(candidate.signature)
             skill = (
                 name,
                 description,
@@ -295,6 +315,17 @@ class _RootJudge:
                 real_file,
             )
             skills.append(new(CatalogSkill, skill))  # as `CatalogSkill(…)`, in half the time
+
+    def _add_signature(self, signature: PackedSignature | None) -> CatalogRoot:
+        """Return the root with a signature, if every later change must change the signature."""
+        if signature is None or get_last_change(signature) >= self.settled_before_ns:
+            return self.catalog_root
+        return self.catalog_root._replace(signature=signature)
+
+    def build_eval_result_finding(self, candidate: Candidate) -> Finding:
+        """Build the finding for a file that an agent wrote during an eval."""
+        message = "skipped: it is a result of an eval"
+        return Finding(Code.SKIPPED, message, path=self._location(candidate))
 
     def build_same_file_finding(self, candidate: Candidate, real_path: str) -> Finding:
         """Build the finding for a file that is already listed under another path."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from os import fspath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from skillhall._internal.fs.handles import FolderHandle
-from skillhall._internal.fs.signatures import get_size
+from skillhall._internal.fs.handles import Folder, FolderHandle, open_folder_at
+from skillhall._internal.fs.signatures import get_size, unpack_signature
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.policy.readable_files import is_publishable, remove_hidden_files
@@ -18,18 +19,20 @@ from skillhall._internal.skill.frontmatter_locator import (
     FrontmatterBlock,
     find_frontmatter,
 )
-from skillhall._internal.skill.parser import find_encoding_error, parse_skill
+from skillhall._internal.skill.parsed import KeyCase
+from skillhall._internal.skill.parser import find_encoding_error, parse_frontmatter, parse_skill
 from skillhall._internal.sources.folder.bundle_reader import (
     call_with_bundle,
     open_flat_bundle,
     read_file_at,
 )
 from skillhall._internal.sources.folder.candidate import HEAD_SIZE
-from skillhall.errors import SkillFileNotFound, SkillhallError, SkillRejected
+from skillhall.errors import NotAFile, SkillFileNotFound, SkillhallError, SkillRejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
+    from typing import Self
 
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.trust.gate import ClearedSkill
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
+_USUAL_SIZE = 64 * 1024  # bytes; larger files are read with more system calls
 ALL_FILES_SCAN = LENIENT.scan_policy.with_hidden_files  # of the files that a digest covers
 
 
@@ -75,6 +79,27 @@ def read_skill_md(skill: CatalogSkill) -> bytes:
     return data if skill.approved is None else skill.approved.check_data(skill.file, data)
 
 
+def has_frontmatter_of_files(skill: CatalogSkill) -> bool:
+    """Whether the scan has read the frontmatter from the approved SKILL.md.
+
+    Without approved files, any version is accepted. Another process may replace the file after the
+    scan, and restore it before it is compared with the approved one.
+    """
+    approved, seen = skill.approved, skill.catalog_root.signature
+    if approved is None:
+        return True
+    if seen is not None and unpack_signature(seen) == approved.signatures.get(skill.file):
+        return True
+    try:
+        data = read_skill_md(skill)
+    except SkillhallError:
+        return False
+    # Compared as text, because not every value equals itself: YAML has `.nan`.
+    fields = repr(skill.frontmatter.fields)
+    parsed = (parse_frontmatter(data, None, key_case) for key_case in KeyCase)
+    return any(repr(one.frontmatter.fields) == fields for one in parsed)
+
+
 def read_main_file(folder: FolderHandle, file: str, real_file: FolderHandle | None) -> bytes:
     """Read a SKILL.md; `real_file` is its target if it is a link.
 
@@ -83,6 +108,79 @@ def read_main_file(folder: FolderHandle, file: str, real_file: FolderHandle | No
     if real_file is not None:
         folder, file = FolderHandle(real_file.root), real_file.relative_path
     return read_file_at(folder, RelativePath.parse(file), MAX_SKILL_MD_BYTES)
+
+
+def read_status(skill: CatalogSkill) -> os.stat_result | None:
+    """Return the stat of a SKILL.md; `None` if it is missing."""
+    try:
+        return os.stat(skill.location)
+    except (OSError, ValueError):
+        return None
+
+
+class StoredText(NamedTuple):
+    """The bytes of a SKILL.md, and its stat at that time if it is known."""
+
+    data: bytes
+    status: os.stat_result | None
+
+
+class SkillReader:
+    """Reads many SKILL.md files in half the time of `read_skill_md`.
+
+    The folder above the skill's own folder stays open until a skill of another one is read, so use
+    a reader only for a moment.
+    """
+
+    def __init__(self, read: Callable[[CatalogSkill], bytes] | None = None) -> None:
+        """Create the reader; if `read` is given, it reads all files."""
+        self._read = read or read_skill_md
+        self._is_direct = self._read is read_skill_md
+        self._location: FolderHandle | None = None
+        self._parent: Folder | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def read(self, skill: CatalogSkill) -> StoredText:
+        """Read a SKILL.md. Raises: as `read_skill_md`."""
+        # The stat is from before the data is read: a file that changes then is read again later.
+        text = self._read_usual(skill) if self._is_direct else None
+        if text is not None:
+            return text
+        status = read_status(skill)
+        return StoredText(self._read(skill), status)
+
+    def _read_usual(self, skill: CatalogSkill) -> StoredText | None:
+        """Read a file of usual size in a folder of its own; `None` if it is another case."""
+        root, path = skill.folder_handle
+        if not path or skill.real_file is not None or skill.approved is not None:
+            return None
+        above, _, name = path.rpartition("/")
+        try:
+            parent = self._open(FolderHandle(root, above))
+            found = parent.read_start_below(name, skill.file, _USUAL_SIZE)
+        except (OSError, NotAFile):
+            return None
+        if isinstance(found, Folder):
+            found.close()
+            return None
+        data, size, status = found
+        return StoredText(data, status) if len(data) == size else None
+
+    def _open(self, location: FolderHandle) -> Folder:
+        if self._parent is None or location != self._location:
+            self._close()
+            self._parent, self._location = open_folder_at(location), location
+        return self._parent
+
+    def _close(self) -> None:
+        if self._parent is not None:
+            self._parent.close()
+            self._parent = None
 
 
 def read_skill_file(skill: ClearedSkill, path: str | PathLike[str]) -> bytes:

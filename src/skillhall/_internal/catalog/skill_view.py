@@ -6,7 +6,6 @@ Agent tools and MCP depend only on it, whether the skills come from a server or 
 from __future__ import annotations
 
 import threading
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
@@ -17,6 +16,7 @@ from skillhall._internal.catalog.skill_content import (
     with_bundle,
 )
 from skillhall._internal.catalog.skill_paths import SCHEME, assign_skill_paths
+from skillhall._internal.hints import find_close_names
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
@@ -114,7 +114,7 @@ class SkillView:
             for skill, decision, _ in self.held:
                 if name in (skill.name, skill.id):
                     raise SkillNotApproved(name, decision.rule)
-            raise SkillNotFound(name, get_close_matches(name, self.skills, MAX_SUGGESTIONS))
+            raise SkillNotFound(name, find_close_names(name, self.skills, MAX_SUGGESTIONS))
         return row
 
     def find_skill(self, skill: CatalogSkill) -> ViewedSkill | None:

@@ -37,7 +37,7 @@ COMMAND_SECTIONS = {
         "prompt": ("agent.prompt", "Print the skill listing for a system prompt."),
         "duplicates": ("browse.duplicates", "Find duplicate skills."),
         "scan": ("author.scan", "Scan skills for risky content."),
-        "eval": ("author.eval", "Check the evals of skills: check."),
+        "eval": ("evals.eval", "Write, run and report evals: init, check, run, triggers."),
         "sign": ("author.sign", "Sign skills, so that others can check who signed them."),
         "why": ("browse.show:why", "Explain which copy of a skill is used, and why."),
     },
@@ -165,9 +165,9 @@ class LazyGroup(click.Group):
         """
         name = args[0]
         if not name.startswith("-") and name not in COMMANDS and name not in ALIASES:
-            from difflib import get_close_matches
+            from skillhall._internal.hints import find_close_names
 
-            matches = get_close_matches(name, [*COMMANDS, *ALIASES], n=1)
+            matches = find_close_names(name, [*COMMANDS, *ALIASES], 1)
             raise CommandFailed(
                 "usage",
                 f"unknown command {name!r}",

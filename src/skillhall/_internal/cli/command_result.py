@@ -88,13 +88,14 @@ def print_result(result: CommandResult | int | None) -> int | None:
         error = None if result.error is None else result.error.serialize()
         print_json_report(_get_command_name(), result.data, result.findings, error)
     else:
-        print_text(result.text)
+        if result.text:
+            print_text(result.text)
         if result.file is not None:
             result.file.print()
         print_lines(map(sanitize_line, result.lines))
         if result.headings and is_smart_terminal(sys.stdout):
             print_table(result.headings, result.rows)
-        else:
+        elif result.rows:
             print_rows(result.rows)
         sys.stdout.flush()
         for message in result.messages:

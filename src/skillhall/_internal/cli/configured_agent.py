@@ -26,7 +26,7 @@ from skillhall._internal.cli.commands.trust_question import (
 )
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.terminal import format_count
-from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT
 from skillhall._internal.render.prompt_plan import PromptPlan
 from skillhall._internal.settings import Settings
 
@@ -53,14 +53,15 @@ def open_agent_skills(  # noqa: PLR0913 - each is an option of its own
     is_configured = (
         name or config_path or (not agent_id and find_config(settings.working_directory))
     )
-    if roots or not is_configured:
-        gate = open_command_gate(settings, LENIENT, trust)
-        skills = GatedAgentSkills(adjust(build_default_agent(roots)), settings, gate)
-        ask_about_held(skills.snapshot().instructions.held, settings)
-        loaded = skills.snapshot().instructions
-        report_held(loaded.held, loaded.trust_problem, loaded.trust_warnings, trust)
-        return skills
-    return AgentSkills(adjust(_select_agent(config_path, name, settings)), settings)
+    profile, agent = LENIENT, build_default_agent(roots)
+    if is_configured and not roots:
+        profile, agent = INSTRUCTION_SKILLS, _select_agent(config_path, name, settings)
+    gate = open_command_gate(settings, profile, trust)
+    skills = GatedAgentSkills(adjust(agent), settings, gate, profile)
+    ask_about_held(skills.snapshot().instructions.held, settings)
+    loaded = skills.snapshot().instructions
+    report_held(loaded.held, loaded.trust_problem, loaded.trust_warnings, trust)
+    return skills
 
 
 def _select_agent(

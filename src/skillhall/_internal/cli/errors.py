@@ -90,7 +90,9 @@ _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 # Commands with subcommands.
 _COMMAND_GROUPS = frozenset(
     {
+        "audit",
         "embeddings",
+        "eval",
         "local",
         "mcp-servers",
         "policy",

@@ -1,13 +1,13 @@
 """Shell completion of names, and the parameter type of profiles."""
 
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
 
 from skillhall._internal.cli.terminal import sanitize_line
+from skillhall._internal.hints import find_close_names
 from skillhall._internal.policy.profiles import PROFILES
 from skillhall._internal.wiring.catalog import load_catalog
 from skillhall.errors import SkillhallError
@@ -69,7 +69,7 @@ class ProfileParam(click.ParamType[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the name of a known profile; fail with a suggestion for any other."""
         if value not in PROFILES:
-            matches = get_close_matches(value, PROFILES, n=1)
+            matches = find_close_names(value, PROFILES, 1)
             names = ", ".join(PROFILES)
             suggestion = f"did you mean {matches[0]!r}?" if matches else f"one of: {names}"
             self.fail(f"unknown profile {value!r}; {suggestion}", param, ctx)

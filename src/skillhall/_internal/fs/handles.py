@@ -333,15 +333,16 @@ def read_file(folder: Folder, name: str, max_bytes: int) -> bytes:
 
 def read_descriptor(descriptor: int, max_bytes: int, name: str, size: int | None = None) -> bytes:
     """Read a file to its end; `size` is its expected size. Raises: OSError, TooLarge."""
-    # The file may have grown since its stat, so the limit is checked while reading.
     chunks = []
     remaining = max_bytes + 1
     if size is not None:
         # Most files are complete after this call, and a large buffer costs more than the call.
-        chunks = [os.read(descriptor, size + 1)]
-        if len(chunks[0]) == size:
-            return chunks[0]
-        remaining -= len(chunks[0])
+        first = os.read(descriptor, size + 1)
+        if len(first) == size:
+            return first
+        chunks = [first]
+        remaining -= len(first)
+    # The file may have grown since its stat, so the limit is checked while reading.
     while remaining > 0 and (chunk := os.read(descriptor, min(remaining, 1 << 20))):
         chunks.append(chunk)
         remaining -= len(chunk)

@@ -31,6 +31,12 @@ def pack_signature(status: os.stat_result) -> PackedSignature:
     )
 
 
+def unpack_signature(signature: PackedSignature) -> tuple[int, int, int, int]:
+    """Return mtime, ctime, size and inode."""
+    numbers: tuple[int, int, int, int] = _UNPACK(signature)
+    return numbers
+
+
 def get_last_change(signature: PackedSignature) -> int:
     """Return the later of mtime and ctime, in nanoseconds."""
     times: tuple[int, int] = _UNPACK(signature)[:2]

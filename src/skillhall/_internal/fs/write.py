@@ -202,13 +202,14 @@ class WritableFolder(Folder):
                         self.remove(entry)
 
     @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self, *, waits: bool = True) -> Iterator[None]:
         """Wait for an exclusive lock on the folder and hold it. Raises: OSError.
 
-        On Windows, nothing is locked.
+        If it does not wait, a folder that is locked raises BlockingIOError. On Windows, nothing is
+        locked.
         """
         if sys.platform != "win32" and self._handle is not None:
-            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            fcntl.flock(self._handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
             try:
                 yield
             finally:

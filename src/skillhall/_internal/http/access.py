@@ -70,38 +70,32 @@ def action_of(endpoint: Callable[..., Any]) -> Action | None:
 
 
 def check_action(scope: Scope, action: Action | None) -> None:
-    """Check that a request may do an action. Public endpoints (None) are open to all.
+    """Check that a request may perform an action. Public endpoints (None) are open to all.
 
     Raises: RoleRequired, ScopeRequired, HttpError if the request has no credential.
     """
-    try:
-        _check_action(scope, action)
-    except (RoleRequired, ScopeRequired):
-        scope[REFUSED_KEY] = action
-        raise
-
-
-def _check_action(scope: Scope, action: Action | None) -> None:
-    if action is None or CREDENTIAL_KEY not in scope:  # this server requires no credential
+    if action is None or CREDENTIAL_KEY not in scope or may(scope, action):
         return
     credential: Credential | None = scope[CREDENTIAL_KEY]
     if credential is None:
         message = "bearer token missing or invalid"
         raise HttpError("unauthenticated", message, headers=CHALLENGE_HEADERS)
-    if action not in ROLES[credential.role]:
-        raise RoleRequired(credential.role.value, _DESCRIPTIONS[action])
+    scope[REFUSED_KEY] = action
     needed = ACTION_SCOPES[action]
-    if needed is not None and needed not in credential.scopes:
-        raise ScopeRequired(needed.value, _DESCRIPTIONS[action])
+    if needed is None or action not in ROLES[credential.role]:
+        raise RoleRequired(credential.role.value, _DESCRIPTIONS[action])
+    raise ScopeRequired(needed.value, _DESCRIPTIONS[action])
 
 
 def may(scope: Scope, action: Action) -> bool:
-    """Whether a request may do an action."""
-    try:
-        _check_action(scope, action)
-    except (RoleRequired, ScopeRequired, HttpError):
+    """Whether a request may perform an action."""
+    if CREDENTIAL_KEY not in scope:  # this server requires no credential
+        return True
+    credential: Credential | None = scope[CREDENTIAL_KEY]
+    if credential is None or action not in ROLES[credential.role]:
         return False
-    return True
+    needed = ACTION_SCOPES[action]
+    return needed is None or needed in credential.scopes
 
 
 def actor_of(scope: Scope) -> Actor:

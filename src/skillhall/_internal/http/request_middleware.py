@@ -92,7 +92,9 @@ class RequestLogMiddleware:
         status, method = tracked.status or _CLIENT_DISCONNECTED, scope["method"]
         if status == _FORBIDDEN and self._on_refusal is not None:
             self._on_refusal(scope)
-        self._metrics.request_finished(_route_template(scope), method, status, seconds)
+        # The route's template: with paths, clients could create any number of metric series.
+        route = str(scope.get(ROUTE_KEY) or getattr(scope.get("route"), "path_format", "none"))
+        self._metrics.request_finished(route, method, status, seconds)
         self._access_log.log_request(
             scope,
             status=status,
@@ -161,14 +163,3 @@ def _has_large_body(scope: Scope) -> bool:
         if name == b"content-length":
             return not value.isdigit() or int(value) > 2 * MAX_JSON_BYTES
     return False
-
-
-def _route_template(scope: Scope) -> str:
-    """Return the route's template, or "none".
-
-    With paths instead, clients could create any number of metric series.
-    """
-    route = scope.get(ROUTE_KEY)
-    if route is None:
-        route = getattr(scope.get("route"), "path_format", "none")
-    return str(route)

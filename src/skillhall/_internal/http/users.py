@@ -1,4 +1,4 @@
-"""Users and their tokens as JSON, links to set a password, and the tokens of oneself."""
+"""Users and tokens as JSON, links for new users, and tokens that users create."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from skillhall._internal.http.credentials import Credential
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.settings import ServerSettings
     from skillhall._internal.wiring.database import (  # imports the database driver
         AccessTokens,
@@ -45,6 +46,7 @@ def serialize_user(user: User) -> dict[str, object]:
         "role": user.role,
         "state": describe_state(user),
         "issuer": user.issuer,
+        "subject": user.subject,
         "created": user.created,
         "seen": user.used,
     }
@@ -54,7 +56,7 @@ def describe_state(user: User) -> str:
     """Return "active", "disabled", or "invited" if the user has not signed in yet."""
     if user.disabled is not None:
         return "disabled"
-    return "active" if user.password or user.issuer else "invited"
+    return "active" if user.password or (user.issuer and user.used) else "invited"
 
 
 def serialize_token(token: Token, tokens: AccessTokens) -> dict[str, object]:
@@ -79,21 +81,23 @@ def require_user(credential: Credential | None) -> User:
 
 
 def list_own_scopes(credential: Credential) -> list[AccessScope]:
-    """Return the scopes that a new token of the user may have, and that are of use."""
+    """Return the scopes for a new token: those of the credential that the role can use."""
     needed = {ACTION_SCOPES[action] for action in ROLES[credential.role]}
     return [scope for scope in AccessScope if scope in needed and scope in credential.scopes]
 
 
-def create_own_token(
+def create_own_token(  # noqa: PLR0913 - the parts of a token, and who creates it
     tokens: AccessTokens,
     credential: Credential | None,
     label: str,
     scopes: Sequence[AccessScope] | None,
     lifetime: timedelta | None,
+    *,
+    actor: Actor,
 ) -> NewToken:
-    """Create a token of the user. Without scopes, it has those of other new tokens.
+    """Create a token for the user; without `scopes`, it gets the default ones.
 
-    `tokens` are bound to the actor of the request. A token cannot create one that allows more, or
+    A token cannot create one that allows more, or
     for longer, than itself.
     Raises: HttpError, FieldRefused, Conflict, DatabaseUnavailable.
     """
@@ -104,7 +108,7 @@ def create_own_token(
         scopes = [scope for scope in DEFAULT_SCOPES if scope in credential.scopes]
     excess = {*expand_scopes(scopes)} - {*credential.scopes}
     if excess:
-        raise HttpError("forbidden", f"this token cannot give the scopes: {', '.join(excess)}")
+        raise HttpError("forbidden", f"this token cannot grant the scopes: {', '.join(excess)}")
     if parent is not None and parent.expires is not None:
         raise HttpError("forbidden", "a token that expires cannot create tokens")
-    return tokens.create(label, user.name, scopes, lifetime)
+    return tokens.create(label, user.name, scopes, lifetime, actor=actor)

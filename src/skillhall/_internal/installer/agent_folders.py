@@ -8,10 +8,10 @@ value of the variable, or to its default in the home folder.
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from skillhall._internal.hints import find_close_names
 from skillhall.errors import AgentHasNoPlace, UnknownAgent
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def find_agents(project: Project, names: Iterable[str]) -> Sequence[CodingAgent]
         return detect_agents(settings.home, settings.working_directory, settings.variables)
     for name in names:
         if name not in AGENTS:
-            raise UnknownAgent(name, get_close_matches(name, AGENTS))
+            raise UnknownAgent(name, find_close_names(name, AGENTS))
     return [AGENTS[name] for name in names]
 
 

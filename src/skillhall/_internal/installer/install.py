@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from skillhall._internal.catalog.duplicates.near_copies import (
     list_present_skills,
 )
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.hints import find_close_names
 from skillhall._internal.installer.agent_folders import InstallTargets
 from skillhall._internal.installer.install_rules import (
     NO_RULES,
@@ -110,7 +110,7 @@ def select_bundles(bundles: Sequence[Bundle], names: Iterable[str]) -> list[Bund
         by_name |= dict.fromkeys((choose_folder_name(bundle), read_bundle_name(bundle)), bundle)
     for name in names:
         if name not in by_name:
-            raise SkillNotInSource(name, get_close_matches(name, by_name))
+            raise SkillNotInSource(name, find_close_names(name, by_name))
     return [by_name[name] for name in dict.fromkeys(names)]
 
 
@@ -153,8 +153,10 @@ def preflight_bundles(
     """
     first: dict[str, AddedSkill] = {}
     bundles = list(bundles)
-    sizes = {file.size for bundle in bundles if (file := _find_skill_md(bundle)) and file.size}
-    present = [*list_present_skills(folder, sizes)] if folder else []
+    present: list[PresentSkill] = []
+    if os.path.isdir(folder):
+        sizes = {file.size for bundle in bundles if (file := _find_skill_md(bundle)) and file.size}
+        present += list_present_skills(folder, sizes)
     for bundle in bundles:
         skill = _check_bundle(bundle, folder, present, report, rules)
         if skill is None:
@@ -192,7 +194,7 @@ def _check_bundle(
         parsed = parse_skill(data, skill_id)
         name = parsed.frontmatter.name or skill_id
         findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter), *findings)
-        if near_copy := find_near_copy(data, skill_id, present):
+        if present and (near_copy := find_near_copy(data, skill_id, present)):
             findings = (*findings, near_copy)
         findings = (*findings, *rules.check(bundle))
     elif LENIENT.load_policy.accepts(findings):  # otherwise they explain the missing file

@@ -28,10 +28,10 @@ _BROKEN_HINT = (
 
 
 class CheckedSignature(NamedTuple):
-    """What a lock file records about the signature of a skill."""
+    """Result of checking the signature of a new skill."""
 
     signer: str = ""  # names of known signers
-    is_ignored: bool = False  # it is broken, and the user took the skill as unsigned
+    is_ignored: bool = False  # it is broken, and the user accepts the skill as unsigned
     note: str = ""  # for the user
     status: str = ""  # a `SignatureStatus`; "" if there is no signature
 

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from operator import attrgetter
-from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.hints import find_close_names
 from skillhall._internal.policy.readable_files import is_publishable, remove_hidden_files
 from skillhall._internal.skill.bundle import (
     Bundle,
@@ -25,7 +25,7 @@ from skillhall._internal.skill.bundle import (
     is_in_version_control_folder,
 )
 from skillhall._internal.sources.opener import parse_source_ref
-from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
+from skillhall._internal.strict_json import InvalidJson, JsonObject, render_json
 from skillhall.errors import (
     LockInvalid,
     NotAFile,
@@ -95,7 +95,7 @@ class LockEntry:
     pinned: bool = False  # updates skip pinned skills
     name: str = ""  # from the frontmatter; the folder name may differ
     signer: str = ""  # names of known signers, when it was installed
-    unsigned: bool = False  # its signature was broken, and the user took it as unsigned
+    unsigned: bool = False  # its signature was broken, and the user accepted it as unsigned
     unknown_fields: UnknownFields = field(default_factory=dict)
 
     def get_target_paths(self, kind: TargetKind) -> list[str]:
@@ -273,102 +273,33 @@ def parse_lock(data: bytes, name: str = PROJECT_LOCK) -> Lock:
     if len(data) > MAX_LOCK_SIZE:
         raise LockInvalid(name, f"larger than {MAX_LOCK_SIZE} bytes")
     try:
-        value = parse_json(data, unique_keys=True)
+        lock = JsonObject.parse(data)
+        version = lock.require("version", int)
+        if version != VERSION:
+            hint = _UPGRADE_HINT if version > VERSION else ""
+            raise LockInvalid(name, f"'version' is {version}, not {VERSION}", hint)
+        entries = {key: _parse_entry(key, entry) for key, entry in lock.require_map("skills")}
     except InvalidJson as error:
         raise LockInvalid(name, str(error)) from None
-    if not isinstance(value, dict):
-        raise LockInvalid(name, "top level is not an object")
-    lock = _LockObject(name, "", value)
-    version = lock.require("version", int)
-    if version != VERSION:
-        hint = _UPGRADE_HINT if version > VERSION else ""
-        raise LockInvalid(name, f"'version' is {version}, not {VERSION}", hint)
-    skills = _LockObject(name, "skills", lock.require("skills", dict))
-    entries = {key: _parse_entry(key, skills) for key in skills.fields}
-    return Lock(entries, lock.collect_unknown_fields("version", "skills"))
+    return Lock(entries, lock.collect_other_fields("version", "skills"))
 
 
-_T = TypeVar("_T")
-_TYPE_NAMES: Final[Mapping[type, str]] = {
-    bool: "a boolean",
-    dict: "an object",
-    int: "a non-negative integer",
-    list: "a list",
-    str: "a string",
-}
+def _check_path(location: str, text: str, *, is_target: bool) -> str:
+    """Return `text` if it is a normalized path; a target has stricter rules.
+
+    Raises: InvalidJson.
+    """
+    try:
+        path = parse_target_path(text) if is_target else RelativePath.parse(text).text
+    except UnsafePath as error:
+        raise InvalidJson(f"{location} is not a valid path: {error.reason}") from None
+    if path != text:
+        raise InvalidJson(f"{location} is not a normalized path")
+    return path
 
 
-class _LockObject(NamedTuple):
-    """JSON object in a lock file, with its location for messages."""
-
-    file: str
-    location: str
-    fields: dict[str, object]
-
-    def build_error(self, name: str, problem: str) -> LockInvalid:
-        if not self.location:
-            location = repr(name)
-        elif name.startswith("["):
-            location = f"{self.location}{name}"
-        else:
-            location = f"{self.location}.{name}"
-        return LockInvalid(self.file, f"{location} {problem}")
-
-    def require(self, name: str, kind: type[_T]) -> _T:
-        """Return the value of a field, which must have this type. Raises: LockInvalid."""
-        if name not in self.fields:
-            raise self.build_error(name, "is missing")
-        value = self.fields[name]
-        # In Python, a boolean is an integer.
-        is_other = isinstance(value, bool) and kind is not bool
-        is_negative = isinstance(value, int) and value < 0
-        if not isinstance(value, kind) or is_other or is_negative:
-            raise self.build_error(name, f"is not {_TYPE_NAMES[kind]}")
-        return value
-
-    def require_match(self, name: str, pattern: re.Pattern[str]) -> str:
-        value = self.require(name, str)
-        if not pattern.fullmatch(value):
-            raise self.build_error(name, f"is malformed: {value[:_MAX_QUOTED]!r}")
-        return value
-
-    def require_choice(self, name: str, *known: str) -> str:
-        value = self.require(name, str)
-        if value not in known:
-            problem = f"is not one of {', '.join(known)}: {value[:_MAX_QUOTED]!r}"
-            raise self.build_error(name, problem)
-        return value
-
-    def check_path(self, text: str, name: str, *, is_target: bool) -> str:
-        """Return `text` if it is a normalized path; a target has stricter rules.
-
-        Raises: LockInvalid.
-        """
-        try:
-            path = parse_target_path(text) if is_target else RelativePath.parse(text).text
-        except UnsafePath as error:
-            raise self.build_error(name, f"is not a valid path: {error.reason}") from None
-        if path != text:
-            raise self.build_error(name, "is not a normalized path")
-        return path
-
-    def require_objects(self, name: str) -> Iterator[_LockObject]:
-        for index, value in enumerate(self.require(name, list)):
-            location = f"{self.location}.{name}[{index}]"
-            if not isinstance(value, dict):
-                raise LockInvalid(self.file, f"{location} is not an object")
-            yield _LockObject(self.file, location, value)
-
-    def collect_unknown_fields(self, *known: str) -> UnknownFields:
-        return {name: value for name, value in self.fields.items() if name not in known}
-
-
-def _parse_entry(key: str, skills: _LockObject) -> LockEntry:
-    skills.check_path(key, f"[{key[:_MAX_QUOTED]!r}]", is_target=True)
-    location, fields = f"{skills.location}[{key!r}]", skills.fields[key]
-    if not isinstance(fields, dict):
-        raise LockInvalid(skills.file, f"{location} is not an object")
-    obj = _LockObject(skills.file, location, fields)
+def _parse_entry(key: str, obj: JsonObject) -> LockEntry:
+    _check_path(f"skills[{key[:_MAX_QUOTED]!r}]", key, is_target=True)
     source, path = obj.require("source", str), obj.require("path", str)
     try:
         parse_source_ref(source, allow_loopback_http=True)
@@ -376,24 +307,24 @@ def _parse_entry(key: str, skills: _LockObject) -> LockEntry:
         raise obj.build_error("source", f"is not a valid source: {error.problem}") from None
     entry = LockEntry(
         source=source,
-        path=obj.check_path(path, "path", is_target=False) if path else "",
+        path=_check_path(f"{obj.location}.path", path, is_target=False) if path else "",
         commit=obj.require_match("commit", _COMMIT_PATTERN),
         digest=obj.require_match("digest", _DIGEST_PATTERN),
         files=tuple(
             LockedFile(
-                file.check_path(file.require("path", str), "path", is_target=False),
+                _check_path(f"{file.location}.path", file.require("path", str), is_target=False),
                 file.require_match("sha256", _SHA256_PATTERN),
                 file.require("size", int),
                 cast("FileMode", file.require_choice("mode", "100644", "100755")),
-                file.collect_unknown_fields(*_FILE_FIELDS),
+                file.collect_other_fields(*_FILE_FIELDS),
             )
             for file in obj.require_objects("files")
         ),
         targets=tuple(
             LockTarget(
-                target.check_path(target.require("path", str), "path", is_target=True),
+                _check_path(f"{target.location}.path", target.require("path", str), is_target=True),
                 cast("TargetKind", target.require_choice("kind", "copy", "link")),
-                target.collect_unknown_fields(*_TARGET_FIELDS),
+                target.collect_other_fields(*_TARGET_FIELDS),
             )
             for target in obj.require_objects("targets")
         ),
@@ -401,7 +332,7 @@ def _parse_entry(key: str, skills: _LockObject) -> LockEntry:
         name=obj.require("name", str) if "name" in obj.fields else "",
         signer=obj.require("signer", str) if "signer" in obj.fields else "",
         unsigned=obj.require("unsigned", bool) if "unsigned" in obj.fields else False,
-        unknown_fields=obj.collect_unknown_fields(*_ENTRY_FIELDS, *_OPTIONAL_FIELDS),
+        unknown_fields=obj.collect_other_fields(*_ENTRY_FIELDS, *_OPTIONAL_FIELDS),
     )
     for name, paths in (
         ("files", [file.path for file in entry.files]),
@@ -425,6 +356,6 @@ def find_entry_keys(entries: Mapping[str, LockEntry], names: Iterable[str]) -> l
         keys = [key for key in entries if name in (key, key.rpartition("/")[2])]
         if not keys:
             known = sorted(key.rpartition("/")[2] for key in entries)
-            raise SkillNotFound(name, get_close_matches(name, known))
+            raise SkillNotFound(name, find_close_names(name, known))
         matches.update(keys)
     return sorted(matches if names else entries)

@@ -63,7 +63,7 @@ class LockedInstallResult:
 
 
 class _Options(NamedTuple):
-    """How to install."""
+    """Options of an installation from the lock file."""
 
     frozen: bool
     unsigned: bool

@@ -88,7 +88,7 @@ class UpdateResult:
 
 
 class _UpdateChoices(NamedTuple):
-    """What the user chose for an update."""
+    """The user's choices for an update."""
 
     conflicts: ConflictChoice | None
     unsigned: bool

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 EXTENSION = "io.modelcontextprotocol/skills"
 EXTENSION_METHODS = ("skills/list", "skills/get", "resources/directory/read")
-# What the user must be allowed to do. A method or tool without an action is not served.
+# The action that a user needs for each method and tool. One without an action is not served.
 METHOD_ACTIONS = {
     "prompts/list": Action.READ,
     "prompts/get": Action.READ,
@@ -225,7 +225,7 @@ class SkillServer(Server[None]):
 
 
 def _check_action(ctx: Context, action: Action) -> None:
-    """Check that a request over HTTP may do an action. Raises: SkillhallError."""
+    """Check that a request over HTTP may perform an action. Raises: SkillhallError."""
     if ctx.request is not None:
         check_action(ctx.request.scope, action)
 

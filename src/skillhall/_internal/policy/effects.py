@@ -50,12 +50,13 @@ UNREADABLE_CODES = frozenset(
     }
 )
 # The files are not those that the server lists or the author signed, so the user would approve
-# something else.
+# something else; or the user or a policy decided against them.
 FILE_MISMATCH_CODES = frozenset(
     {
         Code.SIGNATURE_BROKEN,
         Code.POLICY_UNMET,
         Code.REVOKED,
+        Code.HELD,
         Code.MCP_ENTRY,
         Code.MCP_URI,
         Code.MCP_NAME,

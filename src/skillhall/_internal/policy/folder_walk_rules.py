@@ -56,6 +56,16 @@ VOLUME_LINK = "..data"
 _VOLUME_ENTRY = re.compile(r"\.\.(?:data(?:_tmp)?|[0-9]{4}(?:_[0-9]{2}){5}\.[0-9]+)")
 
 
+# Outputs of agents during evals of the skill `pdf`: `pdf-workspace/iteration-1/…/outputs`.
+_EVAL_RESULTS = "-workspace/iteration-"
+_EVAL_RESULT = re.compile(r"[^/]-workspace/iteration-[0-9]+(?:/|\Z)")
+
+
+def is_eval_result(folder: str) -> bool:
+    """Whether a folder below a root contains results of evals, which are never skills."""
+    return _EVAL_RESULTS in folder and _EVAL_RESULT.search(folder) is not None
+
+
 def is_volume_entry(name: str) -> bool:
     """Whether Kubernetes created the entry: `..data`, or the dated folder it links to."""
     return name.startswith("..") and _VOLUME_ENTRY.fullmatch(name) is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from skillhall._internal.policy.folder_walk_rules import is_volume_entry
 from skillhall._internal.skill.bundle import Bundle, fold_name
@@ -47,14 +46,14 @@ def is_dotfile(name: str) -> bool:
 
 def is_publishable(path: str) -> bool:
     """Whether a file may be published: no segment of its path is hidden."""
-    return not any(map(is_dotfile, path.split("/")))
+    return not (path.startswith(".") or "/." in path)
 
 
 def remove_hidden_files(bundle: Bundle) -> Bundle:
     """Return the bundle without hidden files, and without findings about them."""
     files = {path: file for path, file in bundle.files.items() if is_publishable(path)}
-    findings = tuple(finding for finding in bundle.findings if is_publishable(finding.path))
-    return replace(bundle, files=files, findings=findings)
+    findings = tuple([finding for finding in bundle.findings if is_publishable(finding.path)])
+    return Bundle(bundle.folder, files, findings, bundle.path)
 
 
 def is_private_path(parts: Sequence[str]) -> bool:

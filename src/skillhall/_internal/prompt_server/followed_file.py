@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, AuditedChange
+from skillhall._internal.policy.access.actor import AuditedChange
 from skillhall._internal.prompt_server.prompt_model import FollowedRepository
 from skillhall._internal.prompt_server.repo_source import parse_requested_repository
 from skillhall._internal.skill.bundle import RelativePath, sha256_hex
@@ -95,9 +95,7 @@ class FollowedList:
             raise _invalid_file_error("it is too large or not a regular file") from None
         return parse_followed_file(data)
 
-    def add(
-        self, followed: FollowedRepository, actor: Actor = SYSTEM_ACTOR
-    ) -> tuple[FollowedRepository, ...]:
+    def add(self, followed: FollowedRepository, actor: Actor) -> tuple[FollowedRepository, ...]:
         """Append a repository; return the new list.
 
         Raises: Conflict, FieldRefused, ConfigInvalid, OSError, DatabaseUnavailable.
@@ -112,7 +110,7 @@ class FollowedList:
         return self._edit_list(append)
 
     def remove(
-        self, key: str, actor: Actor = SYSTEM_ACTOR
+        self, key: str, actor: Actor
     ) -> tuple[FollowedRepository, tuple[FollowedRepository, ...]]:
         """Remove a repository; return it and the remaining list.
 

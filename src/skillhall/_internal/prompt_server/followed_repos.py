@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from skillhall._internal.background import BoundedPool, PollingThread, PoolFull
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.prompt_server.followed_file import (
     FILE,
     MAX_FOLLOWED,
@@ -123,7 +122,7 @@ class FollowedRepositories:
             PollingThread(self._poll, self._seconds_until_poll, _THREAD) if is_polling else None
         )
 
-    def follow(self, selector: SourceSelector, actor: Actor = SYSTEM_ACTOR) -> SourceStatus:
+    def follow(self, selector: SourceSelector, actor: Actor) -> SourceStatus:
         """Read a repository and add it. Raises: as `PromptService.follow`."""
         self._check_enabled()
         followed = parse_followed(selector, self._prompt_sources.git_hosts)
@@ -147,7 +146,7 @@ class FollowedRepositories:
         self._wake()
         return source.build_status()
 
-    def unfollow(self, key: str, actor: Actor = SYSTEM_ACTOR) -> FollowedRepository:
+    def unfollow(self, key: str, actor: Actor) -> FollowedRepository:
         """Remove a repository. Raises: as `PromptService.unfollow`."""
         self._check_enabled()
         with self._list_lock:

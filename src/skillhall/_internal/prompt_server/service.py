@@ -13,7 +13,6 @@ from skillhall._internal.background import PollingThread
 from skillhall._internal.cache import LruCache
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.skip_log import log_skipped
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.prompt_server.checkout import CheckoutStore
 from skillhall._internal.prompt_server.followed_repos import FollowedRepositories
 from skillhall._internal.prompt_server.prompt_model import (
@@ -235,7 +234,7 @@ class PromptService:
             self._prompt_sources.publish_change([to_canonical_url(reference.url)], reference.ref)
         return self._without_held(snapshot)
 
-    def ingest(self, upload: Upload, *, actor: Actor = SYSTEM_ACTOR) -> IngestResult:
+    def ingest(self, upload: Upload, *, actor: Actor) -> IngestResult:
         """Store an upload under its name.
 
         Raises: UploadRejected, TooLarge, OSError, DatabaseUnavailable, DatabaseFull.
@@ -287,7 +286,7 @@ class PromptService:
                 self._cached_skills = snapshots, _collect_skills(snapshots)
             return self._cached_skills[1]
 
-    def follow(self, selector: SourceSelector, *, actor: Actor = SYSTEM_ACTOR) -> SourceStatus:
+    def follow(self, selector: SourceSelector, *, actor: Actor) -> SourceStatus:
         """Read a repository and serve its skills from now on.
 
         Raises: FollowingOff, SourceRejected, PromptsSourceError, NoSkillThere, Conflict,
@@ -295,7 +294,7 @@ class PromptService:
         """
         return self._followed.follow(selector, actor)
 
-    def unfollow(self, key: str, *, actor: Actor = SYSTEM_ACTOR) -> FollowedRepository:
+    def unfollow(self, key: str, *, actor: Actor) -> FollowedRepository:
         """Stop serving the skills of a repository.
 
         Raises: FollowingOff, RecordNotFound, ConfigInvalid, OSError.

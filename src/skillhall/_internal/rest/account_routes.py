@@ -1,11 +1,11 @@
-"""Routes of users, and of one's own account."""
+"""Routes of users, of tokens, and of one's own account."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from skillhall._internal.http.access import actor_of, needs
@@ -30,12 +30,14 @@ USERS_PATH = "/api/v1/users"
 ACCOUNT_PATH = "/api/v1/account"
 _USER_PATH = USERS_PATH + "/{name}"
 _TOKENS_PATH = f"{ACCOUNT_PATH}/tokens"
+TOKENS_PATH = "/api/v1/tokens"  # of all owners
 _ERRORS = describe_errors({503: "The database is unavailable.", 507: "The disk is full."})
 _NOT_FOUND = describe_errors({404: "There is no such user or token."})
 _CONFLICT = describe_errors({409: "The name or label is taken."})
 _Accounts = Annotated[Any, app_state("accounts")]
 _Server = Annotated[ServerSettings, app_state("server_settings")]
 _Name = Annotated[str, path_text("Name of the user.")]
+_TokenId = Annotated[str, path_text("Id of the token.", alias="id")]
 
 router = APIRouter(tags=["users"], route_class=DatabaseRoute, responses=_ERRORS)
 
@@ -61,10 +63,10 @@ def list_users(accounts: _Accounts) -> Response:
 def add_user(
     request: Request, accounts: _Accounts, server: _Server, body: Json[requests.AddUserRequest]
 ) -> Response:
-    """Add a user. The link where the person sets a password is shown only once."""
+    """Add a user. The link with which the person signs in first is shown only once."""
     actor = actor_of(request.scope)
-    created = accounts.users.add(body.name, body.role, actor, body.display)
-    link = build_join_link(server, created.code, _own_url(request))
+    created = accounts.users.add(body.name, body.role, actor, body.display, body.subject)
+    link = build_join_link(server, created.code, _own_url(request)) if created.code else ""
     data = {**serialize_user(created.user), "link": link, "tokens": created.tokens}
     return SuccessResponse(data, 201)
 
@@ -109,7 +111,7 @@ def remove_user(request: Request, accounts: _Accounts, name: _Name) -> Response:
 )
 @needs(Action.MANAGE_USERS)
 def create_link(request: Request, accounts: _Accounts, server: _Server, name: _Name) -> Response:
-    """Create a link where a user sets a password. Earlier links become invalid."""
+    """Create a link like that of a new user. Earlier links become invalid."""
     created = accounts.users.create_link(name, actor_of(request.scope))
     link = build_join_link(server, created.code, _own_url(request))
     return SuccessResponse({"name": name, "link": link, "expires": created.expires}, 201)
@@ -127,6 +129,29 @@ async def get_account(request: Request) -> Response:
         "token": credential.label,
     }
     return SuccessResponse(data)
+
+
+@router.get(TOKENS_PATH, response_model=responses.TokenListResponse)
+@needs(Action.MANAGE_TOKENS)
+def list_tokens(
+    accounts: _Accounts,
+    revoked: Annotated[bool, Query(description="Include revoked tokens.")] = False,  # noqa: FBT002
+) -> Response:
+    """List the tokens of all owners, oldest first."""
+    tokens = accounts.tokens.list(with_revoked=revoked)
+    return SuccessResponse(
+        {"tokens": [serialize_token(token, accounts.tokens) for token in tokens]}
+    )
+
+
+@router.delete(
+    TOKENS_PATH + "/{id}", response_model=responses.RevokedTokenResponse, responses=_NOT_FOUND
+)
+@needs(Action.MANAGE_TOKENS)
+def revoke_token(request: Request, accounts: _Accounts, token: _TokenId) -> Response:
+    """Revoke a token of any owner."""
+    accounts.tokens.revoke(token, actor=actor_of(request.scope))
+    return SuccessResponse({"revoked": token})
 
 
 @router.get(_TOKENS_PATH, response_model=responses.TokenListResponse, responses=_NOT_FOUND)
@@ -153,8 +178,10 @@ def create_token(
     """Create a token of one's own. Its text is shown only once."""
     lifetime = None if body.days is None else timedelta(days=body.days)
     credential: Credential | None = request.scope.get(CREDENTIAL_KEY)
-    tokens = accounts.tokens.acting_as(actor_of(request.scope))
-    created = create_own_token(tokens, credential, body.label, body.scopes, lifetime)
+    actor = actor_of(request.scope)
+    created = create_own_token(
+        accounts.tokens, credential, body.label, body.scopes, lifetime, actor=actor
+    )
     data = {**serialize_token(created.stored, accounts.tokens), "token": created.text}
     return SuccessResponse(data, 201)
 
@@ -163,12 +190,8 @@ def create_token(
     _TOKENS_PATH + "/{id}", response_model=responses.RevokedTokenResponse, responses=_NOT_FOUND
 )
 @needs(Action.MANAGE_OWN_ACCOUNT)
-def revoke_own_token(
-    request: Request,
-    accounts: _Accounts,
-    token: Annotated[str, path_text("Id of the token.", alias="id")],
-) -> Response:
+def revoke_own_token(request: Request, accounts: _Accounts, token: _TokenId) -> Response:
     """Revoke one's own token."""
     user = require_user(request.scope.get(CREDENTIAL_KEY))
-    accounts.tokens.acting_as(actor_of(request.scope)).revoke(token, user.id)
+    accounts.tokens.revoke(token, user.id, actor=actor_of(request.scope))
     return SuccessResponse({"revoked": token})

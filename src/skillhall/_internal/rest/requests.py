@@ -116,7 +116,7 @@ class ImportSkillsRequest(BaseModel):
 
 
 class RevokeSkillRequest(BaseModel):
-    """A version of a skill to revoke or to reinstate."""
+    """A version of a skill to revoke or restore."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -164,7 +164,7 @@ class VersionCommentRequest(BaseModel):
 
 
 class ReturnVersionRequest(BaseModel):
-    """Why a version is returned to its author."""
+    """The reason for returning a version to its author."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -174,7 +174,7 @@ class ReturnVersionRequest(BaseModel):
 
 
 class YankVersionRequest(BaseModel):
-    """Why a version must no longer be used."""
+    """The reason for yanking a version."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -198,10 +198,17 @@ class AddUserRequest(BaseModel):
     name: str = Field(description="Name to sign in with.", examples=["dev1"])
     role: Role = Field(Role.READER, description="What the user may do.")
     display: str = Field("", description="Name that pages show.")
+    subject: str = Field(
+        "",
+        description=(
+            "Subject (`sub`) of the person at the identity provider, if you know it. Otherwise,"
+            " the person signs in by a link."
+        ),
+    )
 
 
 class EditUserRequest(BaseModel):
-    """Changes of a user."""
+    """Changes to a user."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -218,6 +225,8 @@ class CreateTokenRequest(BaseModel):
 
     label: str = Field(examples=["ci"])
     scopes: list[AccessScope] | None = Field(
-        None, description="What the token allows. The default is what other new tokens allow."
+        None, description="What the token allows. By default, the same as for other new tokens."
     )
-    days: int | None = Field(None, ge=1, le=3650, description="Lifetime. The default is no end.")
+    days: int | None = Field(
+        None, ge=1, le=3650, description="Lifetime. By default, it never expires."
+    )

@@ -144,8 +144,9 @@ class UserResponse(BaseModel):
     role: str = Field(examples=["author"])
     state: Literal["active", "disabled", "invited"]
     issuer: str = Field(description="Identity provider of the user, or an empty string.")
+    subject: str = Field(description="Id of the user at the identity provider.")
     created: str
-    seen: str | None = Field(description="When the user was last seen, right to a minute.")
+    seen: str | None = Field(description="When the user was last seen, to the minute.")
 
 
 class UserListResponse(BaseModel):
@@ -155,9 +156,9 @@ class UserListResponse(BaseModel):
 
 
 class NewUserResponse(UserResponse):
-    """A new user with the link to set a password."""
+    """A new user with the link to sign in the first time."""
 
-    link: str
+    link: str = Field(description="Empty if the subject at the identity provider is known.")
     tokens: int = Field(description="Existing tokens that now belong to the user.")
 
 
@@ -168,7 +169,7 @@ class RemovedUserResponse(BaseModel):
 
 
 class LinkResponse(BaseModel):
-    """A link to set a password. It works once."""
+    """A link with which a user signs in. It works once."""
 
     name: str
     link: str
@@ -193,7 +194,7 @@ class TokenResponse(BaseModel):
     owner: str
     scopes: list[str]
     expires: str | None
-    used: str | None = Field(description="When it was last used, right to a minute.")
+    used: str | None = Field(description="When it was last used, to the minute.")
     state: Literal["active", "expired", "revoked"]
 
 
@@ -259,10 +260,10 @@ class SkillSummaryResponse(BaseModel):
         None, description="In search results: ids of skills with the same text."
     )
     revoked: RevocationFields | None = Field(
-        None, description="If neither models nor installers get the skill."
+        None, description="Set if neither models nor installers get the skill."
     )
     version: VersionResponse | None = Field(
-        None, description="If the request names a version, or asks for drafts."
+        None, description="Set if the request names a version, or asks for drafts."
     )
 
 
@@ -427,6 +428,35 @@ class SkillTrustResponse(BaseModel):
     signature: str = Field(description="`unsigned`, `known`, `unknown`, `unchecked` or `broken`.")
     approval: SkillApprovalResponse | None = None
     lines: list[str] = Field(description="The same in four sentences.")
+    evals: str | None = Field(default=None, description="The latest eval results in one line.")
+
+
+class EvalRateResponse(BaseModel):
+    """A rate or difference with its 95% interval."""
+
+    name: str = Field(
+        description="`with_skill`, `without_skill`, `old_skill` or `difference` for pass rates; "
+        "`recall`, `precision` or `false_triggers` for triggers."
+    )
+    value: float
+    low: float
+    high: float
+
+
+class EvalResultResponse(BaseModel):
+    """Rates of the test cases and trigger queries of a skill."""
+
+    digest: str = Field(description="The digest of the evaluated version.")
+    current: bool = Field(description="Whether this is the current version.")
+    model: str
+    rates: list[EvalRateResponse]
+    verdicts: list[str] = Field(description="Such as `better` or `not enough runs`.")
+
+
+class SkillEvalsResponse(BaseModel):
+    """The latest eval results of a skill; `null` if there are none."""
+
+    result: EvalResultResponse | None
 
 
 class AddedSkillResponse(BaseModel):
@@ -478,7 +508,7 @@ class UndoResponse(BaseModel):
 
 
 class RevocationEntryResponse(RevocationFields):
-    """An entry of the list, which revokes or reinstates a digest."""
+    """An entry of the list, which revokes or restores a digest."""
 
     number: int
     by: str

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from skillhall._internal.agents.collection_skills import CollectionSkills
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin
+from skillhall._internal.evals.reports.served_results import find_served_overview
 from skillhall._internal.http.access import actor_of, check_action, may, needs
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
@@ -70,7 +71,7 @@ _MAX_FORM_PARTS = MAX_IMPORT_FILES + 8  # files and some fields
 
 NOT_FOUND = describe_errors({404: "Skill, file or change not found."})
 BAD_REQUEST = describe_errors({400: "Invalid request.", 413: "A file exceeds the size limit."})
-REVOKED = describe_errors({403: "The skill is revoked."})
+REVOKED = describe_errors({403: "The skill is revoked, or held by a rule."})
 _CONFLICT = describe_errors({412: "The skill was changed by someone else."})
 _WRITE_ERRORS = describe_errors(
     {
@@ -355,7 +356,22 @@ def _build_skill_response(
 def get_skill_trust(collection: CollectionDep, skill_id: _SkillId) -> Response:
     """Return who wrote a skill, who approved it, whether it changed, and whether agents get it."""
     summary = collection.summarize_trust(collection.find(skill_id))
+    if overview := find_served_overview(collection, skill_id):
+        summary = summary.with_evals(overview.text)
     return SuccessResponse(summary.serialize(), headers=NO_CACHE)
+
+
+@router.get(
+    f"{_SKILL_PATH}/evals",
+    response_model=responses.SkillEvalsResponse,
+    responses=BAD_REQUEST | NOT_FOUND,
+)
+@needs(Action.READ)
+def get_skill_evals(collection: CollectionDep, skill_id: _SkillId) -> Response:
+    """Return the latest eval results of a skill, and whether they are of its current version."""
+    overview = find_served_overview(collection, skill_id)
+    result = None if overview is None else overview.serialize()
+    return SuccessResponse({"result": result}, headers=NO_CACHE)
 
 
 @router.delete(
@@ -455,7 +471,7 @@ async def _run_read(
     state: str | None,
     respond: _RespondAboutSkill,
 ) -> Response:
-    """Call `respond` with the id of a skill or version, in the pool of what it waits for."""
+    """Call `respond` with the id of a skill or version, in the pool for its kind of work."""
 
     def run() -> Response:
         identity, with_drafts = _read_state(request, collection, skill_id, state)

@@ -39,7 +39,7 @@ _VERSION_PATH = _VERSIONS_PATH + "/{number}"
 _BAD_REQUEST = describe_errors({400: "Invalid request."})
 _NOT_FOUND = describe_errors({404: "Skill or version not found."})
 _CONFLICT = describe_errors({409: "The version is in another state."})
-_OWN_WORK = describe_errors({403: "Not allowed, or the version is your own work."})
+_OWN_WORK = describe_errors({403: "Not allowed, or you are an author of the version."})
 _STALE = describe_errors(
     {412: "Another version is in review; the details have its digest.", 428: "If-Match is missing."}
 )

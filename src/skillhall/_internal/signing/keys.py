@@ -54,7 +54,7 @@ def load_private_key(data: bytes, name: str, passphrase: bytes | None = None) ->
         problem = "it is not a private key, or the passphrase is wrong"
         raise ConfigInvalid(name, problem, _SUPPORTED) from None
     if not isinstance(key, PrivateKey):
-        raise ConfigInvalid(name, "its type is not supported", _SUPPORTED)
+        raise ConfigInvalid(name, "this type of key is not supported", _SUPPORTED)
     _require_supported(key.public_key(), name)
     return key
 
@@ -73,7 +73,7 @@ def _require_supported(key: object, name: str) -> PublicKey:
         return key
     if isinstance(key, ed25519.Ed25519PublicKey):
         return key
-    raise ConfigInvalid(name, "its type is not supported", _SUPPORTED)
+    raise ConfigInvalid(name, "this type of key is not supported", _SUPPORTED)
 
 
 def encode_public_key(key: PublicKey) -> bytes:

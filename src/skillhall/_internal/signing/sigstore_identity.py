@@ -6,6 +6,7 @@ transparency logs, and the keys of the logs are in the trusted root.
 
 from __future__ import annotations
 
+import logging
 import re
 import tempfile
 from pathlib import Path
@@ -60,6 +61,8 @@ def open_verifier(trusted_root: bytes, name: str) -> Verifier:
     """
     try:
         if not trusted_root:
+            # The package warns on stderr that it does not update the root.
+            logging.getLogger("sigstore._internal.tuf").setLevel(logging.ERROR)
             # Offline: the root that comes with the package, or that its own tool updated.
             return Verifier.production(offline=True)
         with tempfile.TemporaryDirectory() as folder:  # the package reads roots only from files
@@ -102,7 +105,7 @@ def sign_statement(statement: bytes, trust_config: bytes, name: str) -> bytes:
         token = detect_credential()
     except Exception as error:  # noqa: BLE001 - of the network, of files and of the package
         # The message may contain the response of the host that issues tokens.
-        problem = f"no identity can be used: {type(error).__name__}"
+        problem = f"the identity of this process cannot be used: {type(error).__name__}"
         raise ConfigInvalid(name, problem, _CI_HINT) from None
     if token is None:
         raise ConfigInvalid(name, "this process has no identity", _CI_HINT)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from skillhall._internal.skill.bundle import Bundle, SkillFile, compute_digest, sha256_hex
 from skillhall.errors import SkillNotApproved
@@ -30,8 +30,7 @@ def hash_files(bundle: Bundle) -> dict[str, ApprovedFile]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovedFiles:
+class ApprovedFiles(NamedTuple):
     """The files of the approved version of a skill, by path.
 
     A file whose stat signature is in `signatures` had the approved content at that time.
@@ -40,6 +39,18 @@ class ApprovedFiles:
     name: str  # of the skill, for errors
     files: Mapping[str, ApprovedFile]
     signatures: Mapping[str, tuple[int, int, int, int] | None]
+
+    def encode(self) -> bytes:
+        """Return the files for a cache file."""
+        rows = [(path, *file, self.signatures.get(path)) for path, file in self.files.items()]
+        return marshal.dumps(rows)
+
+    @classmethod
+    def decode(cls, name: str, data: bytes) -> Self:
+        """Decode the files of a cache file; `data` must be from a trusted file."""
+        rows = marshal.loads(data)  # noqa: S302 - as above
+        files = {path: ApprovedFile(sha256, size, bit) for path, sha256, size, bit, _ in rows}
+        return cls(name, files, {row[0]: row[4] for row in rows})
 
     def check_data(self, path: str, data: bytes) -> bytes:
         """Return `data` if it is the approved content of the file. Raises: SkillNotApproved."""
@@ -66,7 +77,7 @@ class ApprovedFiles:
             # As `replace(file, read=read)`, in a third of the time.
             signature = file.stat_signature
             checked[path] = SkillFile(file.path, file.size, file.executable, read, signature)
-        return replace(bundle, files=checked)
+        return Bundle(bundle.folder, checked, bundle.findings, bundle.path)
 
     def _read(self, path: str, read: Callable[[], bytes]) -> bytes:
         return self.check_data(path, read())

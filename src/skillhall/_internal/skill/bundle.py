@@ -35,10 +35,7 @@ class RelativePath:
     @classmethod
     def parse(cls, text: str) -> RelativePath:
         """Parse and check a path. Raises: UnsafePath."""
-        reason = _find_path_error(text)
-        if reason is not None:
-            raise UnsafePath(text, reason)
-        return cls("/".join(part for part in text.split("/") if part != "."))
+        return _parse_path(text)
 
     @classmethod
     def parse_lenient(cls, text: str) -> RelativePath:
@@ -70,6 +67,13 @@ class RelativePath:
 
 
 @lru_cache(maxsize=1024)  # the files of many skills have the same few names
+def _parse_path(text: str) -> RelativePath:
+    reason = _find_path_error(text)
+    if reason is not None:
+        raise UnsafePath(text, reason)
+    return RelativePath("/".join(part for part in text.split("/") if part != "."))
+
+
 def _find_path_error(text: str) -> str | None:
     if not text or len(text) > MAX_PATH_LENGTH:
         return "it is empty" if not text else f"it has more than {MAX_PATH_LENGTH} characters"
@@ -157,8 +161,7 @@ def digest_files(files: Mapping[str, tuple[bytes, int]]) -> str:
     return compute_digest((path, len(data), sha256_hex(data)) for path, (data, _) in files.items())
 
 
-@dataclass(frozen=True, slots=True)
-class SkillFile:
+class SkillFile(NamedTuple):
     """One file of a bundle."""
 
     path: RelativePath

@@ -82,6 +82,7 @@ CODE_DESCRIPTIONS: dict[Code, str] = {
     Code.REF_MOVED: "A tag in the lock file now points to a different commit.",
     Code.POLICY_UNMET: "A policy requires a signature that a new skill does not have.",
     Code.REVOKED: "A server has revoked the files of a new skill.",
+    Code.HELD: "A policy, a revocation or your own decision keeps the skill from models.",
     Code.INLINE_WINS: "A skill matches both 'available' and 'inline'; it is inlined.",
     Code.PATTERN_UNMATCHED: "A pattern matches no skill.",
     Code.REQUIREMENT_UNMET: "A required program, variable or operating system is not available.",

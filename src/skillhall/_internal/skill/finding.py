@@ -103,6 +103,7 @@ class Code(StrEnum):
     REF_MOVED = "ref-moved"
     POLICY_UNMET = "policy-unmet"
     REVOKED = "revoked"
+    HELD = "held"
     INLINE_WINS = "inline-wins"
     PATTERN_UNMATCHED = "pattern-unmatched"
     REQUIREMENT_UNMET = "requirement-unmet"

@@ -24,6 +24,7 @@ from skillhall._internal.skill.yaml.lenient_reader import read_fields
 from skillhall._internal.skill.yaml.values import Fields
 from skillhall._internal.skill.yaml.yaml_findings import YamlReadError, shift_lines
 
+_PLAIN_FENCE = b"\n---"  # the rest of its line is part of the body that `parse_skill` strips
 _TRUNCATED_REASON = "unexpected end of data"  # of a UnicodeDecodeError
 
 
@@ -50,6 +51,11 @@ def parse_skill(
     """
     if len(data) > MAX_SKILL_MD_BYTES:
         return ParsedSkill(EMPTY_FRONTMATTER, "", (build_too_large_finding(len(data)),))
+    if (plain := parse_plain_head(data, folder, key_case, is_complete=True)) is not None:
+        front, findings = plain
+        body_start = data.find(_PLAIN_FENCE, 3) + len(_PLAIN_FENCE)
+        body = decode_text(data[body_start:]).strip()
+        return ParsedSkill(front, body, (*findings, *check_body(body)))
     if (encoding_error := find_encoding_error(data)) is not None:
         return ParsedSkill(EMPTY_FRONTMATTER, "", (encoding_error,))
     head = parse_frontmatter(data, folder, key_case)
@@ -117,7 +123,7 @@ def parse_plain_head(
     `parse_frontmatter`. A result other than `None` also means that
     `find_encoding_error` finds nothing.
     """
-    end = data.find(b"\n---", 3) + 1
+    end = data.find(_PLAIN_FENCE, 3) + 1
     is_closed = 0 < end <= MAX_FRONTMATTER_BYTES and data[end : end + 4] == b"---\n"
     if not is_closed or data[:4] != b"---\n":
         return None

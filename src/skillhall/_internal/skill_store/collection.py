@@ -16,12 +16,11 @@ import time
 from bisect import bisect_right
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.authoring.validate import examine_skill
+from skillhall._internal.authoring.skill_examination import examine_skill
 from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, find_near_copy
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
@@ -39,6 +38,7 @@ from skillhall._internal.catalog.trust.trust_summary import (
     SkillProvenance,
     TrustSummary,
 )
+from skillhall._internal.hints import find_close_names
 from skillhall._internal.installer.install_rules import InstallRules, load_install_rules
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
@@ -553,7 +553,7 @@ class Collection:
         # Skills of repositories have no versions, but a digest.
         if pin and served and self.facts.get_digests(served)[0].startswith(pin.version):
             return served
-        raise SkillNotFound(identity, get_close_matches(identity, skills))
+        raise SkillNotFound(identity, find_close_names(identity, skills))
 
     def find_pinned(self, identity: str, *, with_drafts: bool = False) -> PinnedSkill | None:
         """Return the version that an id names; None if it names none.
@@ -662,7 +662,8 @@ class Collection:
     def find_available(self, identity: str, *, with_drafts: bool = False) -> CatalogSkill:
         """Return the skill with this id, for a download or a model.
 
-        Raises: as `find`, SkillNotApproved if it is revoked.
+        Drafts are for their authors, so no rule holds them.
+        Raises: as `find`, SkillNotApproved if it is revoked, or if a rule holds it.
         """
         skill = self.find(identity, with_drafts=with_drafts)
         snapshot = self.snapshot()
@@ -670,11 +671,21 @@ class Collection:
         revocation = snapshot.revoked.get(skill.id) if is_served else None
         if revocation is not None:
             raise SkillNotApproved(skill.name, f"it is revoked: {revocation.describe()}")
+        clearance = self.clear(snapshot).clearance
+        if not is_served:
+            clearance = self.served.clear_uncached([] if with_drafts else [skill])
+        for one in clearance.held:
+            if one.skill is skill:
+                raise SkillNotApproved(skill.name, one.decision.rule)
         return skill
 
     def bundle(self, identity: str) -> Bundle:
         """Open all published files of a skill. Raises: SkillNotFound, SkillFileNotFound."""
         return open_skill_bundle(self.find(identity), PUBLISHED_SCAN)
+
+    def cleared_bundle(self, identity: str) -> Bundle:
+        """Open all published files of a skill, for a model. Raises: as `find_available`."""
+        return open_skill_bundle(self.find_available(identity), PUBLISHED_SCAN)
 
     def read_file(self, identity: str, path: str) -> bytes:
         """Read a file of a skill, even if it is revoked.
@@ -808,8 +819,10 @@ class Collection:
 
     def read_published_file(self, identity: str, path: str) -> bytes:
         """Read a file listed by `file_lists`. Raises: as `read_file`."""
+        if identity in self.clear(self.snapshot()).held_ids:
+            raise SkillNotFound(identity)
         skill = self.find_available(identity)
-        if skill.hidden or identity in self.clear(self.snapshot()).held_ids:
+        if skill.hidden:
             raise SkillNotFound(identity)
         real_path = skill.file if path == SKILL_MD else path
         return read_published_file(skill, RelativePath.parse(real_path))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.scaffold import build_skill_md
+from skillhall._internal.hints import find_close_names
 from skillhall._internal.installer.install import choose_folder_name, read_bundle_name
 from skillhall._internal.installer.install_rules import NO_RULES, InstallRules
 from skillhall._internal.policy.effects import Effect, JudgedFinding
@@ -170,7 +170,7 @@ def check_deletion(
     if identity not in user_ids:
         if identity in other_ids:
             raise ReadOnly(identity)
-        raise SkillNotFound(identity, get_close_matches(identity, user_ids))
+        raise SkillNotFound(identity, find_close_names(identity, user_ids))
 
 
 def list_names(folder: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.authoring.validate import examine_skill
+from skillhall._internal.authoring.skill_examination import examine_skill
 from skillhall._internal.background import PollingThread
 from skillhall._internal.catalog.duplicates.near_copies import summarize_text
 from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.install import build_bundle
 from skillhall._internal.installer.install_rules import NO_RULES, InstallRules
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.skill.lossless_editor import edit_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill_store.input_checks import (
@@ -69,7 +68,7 @@ class SkillStoreChanges:
 
     store: SkillStore
     data_directory: str
-    actor: Actor = SYSTEM_ACTOR
+    actor: Actor
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:

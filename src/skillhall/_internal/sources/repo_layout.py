@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.hints import find_close_names
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.bundle import VERSION_CONTROL_FOLDERS, fold_name
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
@@ -102,7 +102,7 @@ def find_skills(paths: Collection[str], requested_path: str, source_text: str) -
     if any(path.startswith(f"{requested_path}/") for path in paths):
         raise NoSkillThere(source_text)
     names = sorted({folder.rpartition("/")[2] for folder in folders if folder})
-    raise SkillNotInSource(requested_path, get_close_matches(requested_path, names))
+    raise SkillNotInSource(requested_path, find_close_names(requested_path, names))
 
 
 def find_visible_skills(paths: Iterable[str], root: str = "") -> list[str]:

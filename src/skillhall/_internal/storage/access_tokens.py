@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.policy.access.access_scopes import OPERATOR, AccessScope, expand_scopes
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
+from skillhall._internal.policy.access.actor import Actor
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.credential_cache import CredentialCache
 from skillhall._internal.storage.records import StoredToken
@@ -35,15 +35,10 @@ class NewToken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AccessTokens:
-    """Operations on access tokens, by an actor that the audit log records."""
+    """Operations on access tokens. The audit log records the actor."""
 
     store: SqlTokenTable
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    actor: Actor = SYSTEM_ACTOR
-
-    def acting_as(self, actor: Actor) -> AccessTokens:
-        """Return the same for changes by an actor."""
-        return replace(self, actor=actor)
 
     def create(
         self,
@@ -51,6 +46,8 @@ class AccessTokens:
         owner: str = OPERATOR,
         scopes: Sequence[AccessScope] = (AccessScope.ADMIN,),
         lifetime: timedelta | None = None,
+        *,
+        actor: Actor,
     ) -> NewToken:
         """Create a token; without a lifetime, it does not expire.
 
@@ -70,19 +67,19 @@ class AccessTokens:
             expand_scopes(scopes),
             expires,
         )
-        return NewToken(text, self.store.add(stored, self.actor))
+        return NewToken(text, self.store.add(stored, actor))
 
     def list(self, *, with_revoked: bool = False, user: str | None = None) -> Sequence[StoredToken]:
         """Return the tokens, or those of a user, oldest first. Raises: DatabaseUnavailable."""
         return self.store.list(with_revoked=with_revoked, user=user)
 
-    def revoke(self, name: str, user: str | None = None) -> None:
+    def revoke(self, name: str, user: str | None = None, *, actor: Actor) -> None:
         """Revoke the token with this id or label; with `user`, only if it belongs to that user.
 
         Raises: TokenNotFound, DatabaseUnavailable, DatabaseFull.
         """
         at = self.clock().isoformat(timespec="microseconds")
-        if not self.store.revoke(name.strip(), at, user, self.actor):
+        if not self.store.revoke(name.strip(), at, user, actor):
             raise TokenNotFound(name)
 
     def describe_state(self, token: StoredToken) -> str:

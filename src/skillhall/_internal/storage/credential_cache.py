@@ -18,6 +18,7 @@ from skillhall._internal.storage.records import (
     StoredUser,
     parse_time,
 )
+from skillhall.errors import DatabaseUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 POLL_INTERVAL = 30.0  # seconds between polls, if no event arrives
 RETRY_INTERVAL = 1.0  # seconds until the next poll after a failure
+OUTAGE_LIMIT = 15 * 60.0  # seconds that credentials are accepted without the database
 _MIN_INTERVAL = 0.05  # seconds until the next poll if a credential is about to expire
 
 _R = TypeVar("_R", bound=StoredToken | SignIn | StoredUser)
@@ -89,7 +91,8 @@ class UseRecorder:
 class CredentialCache(Generic[_R]):
     """Cache of all rows of a table of credentials. Call `close` when done.
 
-    While the database is unavailable, the last known credentials are returned.
+    While the database is unavailable, the last known credentials are returned for 15 minutes. After
+    that, they could have been revoked long ago.
     """
 
     def __init__(
@@ -106,17 +109,26 @@ class CredentialCache(Generic[_R]):
         self._by_id: dict[str, _R] = {}
         self._subscribers: tuple[Callable[[], None], ...] = ()
         self._is_stale = True
-        self._refreshed_at = clock()
+        self._refreshed_at = self._read_at = clock()
+        self._was_outdated = False
         self._polling_thread = PollingThread(
             self.try_refresh, self._seconds_until_poll, "skillhall-credentials"
         )
 
     def find(self, text: bytes) -> _R | None:
-        """Return the credential with this text, even if it has expired. Never blocks."""
+        """Return the credential with this text, even if it has expired. Never blocks.
+
+        Raises: DatabaseUnavailable 15 minutes after the start of an outage.
+        """
+        self._check_outage()
         return self._by_digest.get(sha256_hex(text))
 
     def find_by_id(self, identity: str) -> _R | None:
-        """Return the credential with this id, even if it has expired. Never blocks."""
+        """Return the credential with this id, even if it has expired. Never blocks.
+
+        Raises: DatabaseUnavailable 15 minutes after the start of an outage.
+        """
+        self._check_outage()
         return self._by_id.get(identity)
 
     def record_use(self, identity: str) -> None:
@@ -138,12 +150,13 @@ class CredentialCache(Generic[_R]):
             before, self._refreshed_at = self._refreshed_at, self._clock()
             try:
                 rows = [*self._table.list()]
-                self._is_stale = False
+                self._is_stale, self._read_at = False, self._refreshed_at
             except Exception:  # noqa: BLE001 - the polling thread must survive any error
                 self._is_stale = True
                 rows = [*self._by_id.values()]
             by_digest = {row.digest: row for row in rows}
-            is_changed = by_digest != self._by_digest
+            was_outdated, self._was_outdated = self._was_outdated, self._is_outdated
+            is_changed = by_digest != self._by_digest or was_outdated != self._was_outdated
             self._by_digest, self._by_id = by_digest, {row.id: row for row in rows}
             if is_changed or any(before < at <= self._refreshed_at for at in self._expiries()):
                 for subscriber in self._subscribers:
@@ -152,6 +165,14 @@ class CredentialCache(Generic[_R]):
     def close(self) -> None:
         """Stop polling."""
         self._polling_thread.close()
+
+    @property
+    def _is_outdated(self) -> bool:
+        return self._is_stale and self._clock() - self._read_at > OUTAGE_LIMIT
+
+    def _check_outage(self) -> None:
+        if self._is_outdated and self._by_id:
+            raise DatabaseUnavailable("access could not be checked for 15 minutes")
 
     def _expiries(self) -> list[float]:
         return [

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.trust.inventory_item import InventoryItem, InventoryReport
 from skillhall._internal.policy.trust.revocations import is_digest
-from skillhall._internal.policy.trust.risk_level import RiskLevel
 from skillhall._internal.policy.trust.trust_decision import TrustState
+from skillhall._internal.skill.risks.levels import RiskLevel
 from skillhall.errors import FieldRefused
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Inventories:
         if not name or len(name) > MAX_LABEL or not name.isprintable():
             raise FieldRefused("label", f"must have 1 to {MAX_LABEL} printable characters")
         if len(items) > MAX_ITEMS:
-            raise FieldRefused("skills", f"must be at most {MAX_ITEMS}")
+            raise FieldRefused("skills", f"must have at most {MAX_ITEMS} entries")
         for number, item in enumerate(items):
             _check_item(f"skills[{number}]", item)
         report = InventoryReport(name, actor.name, _format_time(self.clock()), tuple(items))

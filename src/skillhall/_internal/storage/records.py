@@ -255,7 +255,7 @@ class StoredToken:
     owner: str = OPERATOR
     scopes: tuple[str, ...] = DEFAULT_SCOPES
     expires: str | None = None
-    used: str | None = field(default=None, compare=False)  # right to a minute
+    used: str | None = field(default=None, compare=False)  # accurate to a minute
     revoked: str | None = None
     user: str | None = None  # id of the owner, if the owner is a user
 
@@ -277,7 +277,7 @@ class StoredUser:
     subject: str = ""  # id of the user at the identity provider
     password: str = field(default="", repr=False)  # hash; "" if the user has none
     disabled: str | None = None
-    used: str | None = field(default=None, compare=False)  # right to a minute
+    used: str | None = field(default=None, compare=False)  # accurate to a minute
 
     @property
     def digest(self) -> str:
@@ -307,7 +307,7 @@ class SignIn:
     digest: str  # SHA-256, in hexadecimal
     token: str  # id of the token that was used; of the user if none was, see `USER_OWNER_PREFIX`
     created: str
-    used: str = field(compare=False)  # right to a minute
+    used: str = field(compare=False)  # accurate to a minute
     expires: str
     address: str
     agent: str  # User-Agent header

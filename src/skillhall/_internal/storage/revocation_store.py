@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from skillhall._internal.fs.handles import open_root, read_below
+from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.trust.revocations import (
     Revocation,
     RevocationList,
@@ -22,7 +23,7 @@ from skillhall._internal.policy.trust.revocations import (
 )
 from skillhall._internal.settings import REVOCATIONS_FILE
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
+from skillhall._internal.strict_json import InvalidJson, JsonObject, render_json
 from skillhall.errors import ConfigInvalid, NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 
 FILE_SERVER: Final = "file"  # the server of a list whose origin is not named
@@ -40,6 +41,9 @@ class StoredList(NamedTuple):
     etag: str = ""
     signer: str = ""  # a name from a policy
     revocations: RevocationList | None = None
+
+
+_TEXT_FIELDS = ("asked", "answered", "etag", "signer")
 
 
 @dataclass(frozen=True)
@@ -105,9 +109,6 @@ class RevocationStore:
         """
         if not self.directory:
             return
-        # Most commands only read, and this module takes a while to import.
-        from skillhall._internal.fs.write import WritableFolder  # noqa: PLC0415
-
         os.makedirs(self.directory, exist_ok=True)
         with WritableFolder(self.directory) as folder, folder.lock():
             folder.recover()
@@ -144,28 +145,22 @@ def _render_lists(lists: Mapping[str, StoredList]) -> bytes:
 def _parse_lists(data: bytes) -> dict[str, StoredList]:
     """Parse the file. Raises: ConfigInvalid, which names the field."""
     try:
-        value = parse_json(data, unique_keys=True)
+        document = JsonObject.parse(data)
+        if document.require("version", int) != _VERSION:
+            raise ConfigInvalid(REVOCATIONS_FILE, f"version is not {_VERSION}", "update Skillhall")
+        return {server: _parse_list(one) for server, one in document.require_map("servers")}
     except InvalidJson as error:
         raise ConfigInvalid(REVOCATIONS_FILE, str(error), _FIX_HINT) from None
-    if not isinstance(value, dict) or not isinstance(value.get("servers"), dict):
-        raise ConfigInvalid(REVOCATIONS_FILE, "servers is not an object", _FIX_HINT)
-    if value.get("version") != _VERSION:
-        raise ConfigInvalid(REVOCATIONS_FILE, f"version is not {_VERSION}", "update Skillhall")
-    return {server: _parse_list(server, one) for server, one in value["servers"].items()}
 
 
-def _parse_list(server: str, value: object) -> StoredList:
-    where = f"servers[{server!r}]"
-    fields = value if isinstance(value, dict) else {}
+def _parse_list(record: JsonObject) -> StoredList:
+    texts = {field: record.require(field, str) for field in _TEXT_FIELDS}
     for field in ("asked", "answered"):
-        if fields.get(field) != "" and not is_time(fields.get(field)):
-            raise ConfigInvalid(REVOCATIONS_FILE, f"{where}.{field} is not a time", _FIX_HINT)
-    for field in ("etag", "signer"):
-        if not isinstance(fields.get(field), str):
-            raise ConfigInvalid(REVOCATIONS_FILE, f"{where}.{field} is not a string", _FIX_HINT)
+        if texts[field] and not is_time(texts[field]):
+            raise record.build_error(field, "is not a time")
     revocations = None
-    if fields.get("revocations") is not None:
-        name = f"{where}.revocations."
-        revocations = read_revocation_list(fields["revocations"], REVOCATIONS_FILE, name)
-    texts = {field: fields[field] for field in ("asked", "answered", "etag", "signer")}
+    if record.fields.get("revocations") is not None:
+        fields = record.require("revocations", dict)
+        location = f"{record.location}.revocations"
+        revocations = read_revocation_list(JsonObject(fields, location))
     return StoredList(**texts, revocations=revocations)

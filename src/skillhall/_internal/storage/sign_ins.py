@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.background import PollingThread
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
+from skillhall._internal.policy.access.actor import Actor
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.credential_cache import RETRY_INTERVAL, CredentialCache
 from skillhall._internal.storage.records import SignIn, format_time
@@ -96,7 +96,7 @@ class SignIns(CredentialCache[SignIn]):
         address: str,
         agent: str,
         lifetime: float,
-        actor: Actor = SYSTEM_ACTOR,
+        actor: Actor,
     ) -> NewSignIn:
         """Create a sign-in with a token. `lifetime` is in seconds.
 
@@ -143,7 +143,7 @@ class SignIns(CredentialCache[SignIn]):
         now = self._clock()
         return [item for item in self._sign_in_table.list(token) if not item.is_expired(now)]
 
-    def end(self, token: str, identity: str, actor: Actor = SYSTEM_ACTOR) -> bool:
+    def end(self, token: str, identity: str, actor: Actor) -> bool:
         """End a sign-in of a token; return whether it existed.
 
         Raises: DatabaseUnavailable, DatabaseFull.

@@ -17,12 +17,12 @@ from typing import Final, NamedTuple
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.trust.trust_decision import EVERYWHERE, ApprovalDecision, Approved
+from skillhall._internal.settings import TRUST_FILE
 from skillhall._internal.skill.approved_files import ApprovedFile, compute_approved_digest
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
+from skillhall._internal.strict_json import InvalidJson, JsonObject, render_json
 from skillhall.errors import ConfigInvalid, NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 
-TRUST_FILE: Final = "trust.json"
 MAX_TRUST_SIZE: Final = 16 * 1024 * 1024  # bytes
 _VERSION: Final = 1
 _MODE: Final = 0o600
@@ -199,52 +199,25 @@ def _to_mode(file: ApprovedFile) -> str:
 def parse_records(data: bytes) -> TrustRecords:
     """Parse the file. Raises: ConfigInvalid, which names the field."""
     try:
-        value = parse_json(data, unique_keys=True)
+        document = JsonObject.parse(data)
+        if document.require("version", int) != _VERSION:
+            raise ConfigInvalid(TRUST_FILE, f"version is not {_VERSION}", "update Skillhall")
+        return TrustRecords(tuple(map(_parse_approval, document.require_objects("approvals"))))
     except InvalidJson as error:
         raise ConfigInvalid(TRUST_FILE, str(error), _FIX_HINT) from None
-    if not isinstance(value, dict) or not isinstance(value.get("approvals"), list):
-        raise ConfigInvalid(TRUST_FILE, "approvals is not a list", _FIX_HINT)
-    if value.get("version") != _VERSION:
-        raise ConfigInvalid(TRUST_FILE, f"version is not {_VERSION}", "update Skillhall")
-    approvals = value["approvals"]
-    return TrustRecords(
-        tuple(_parse_approval(f"approvals[{n}]", one) for n, one in enumerate(approvals))
-    )
 
 
-def _parse_approval(location: str, value: object) -> Approval:
-    if not isinstance(value, dict):
-        raise ConfigInvalid(TRUST_FILE, f"{location} is not an object", _FIX_HINT)
-    for field in _TEXT_FIELDS:
-        if not isinstance(value.get(field), str):
-            raise ConfigInvalid(TRUST_FILE, f"{location}.{field} is not a string", _FIX_HINT)
-    if value.get("decision") not in [*ApprovalDecision]:
-        known = ", ".join(ApprovalDecision)
-        raise ConfigInvalid(TRUST_FILE, f"{location}.decision is not one of {known}", _FIX_HINT)
-    if not isinstance(value.get("files"), list):
-        raise ConfigInvalid(TRUST_FILE, f"{location}.files is not a list", _FIX_HINT)
-    files: dict[str, ApprovedFile] = {}
-    for number, file in enumerate(value["files"]):
-        path, approved = _parse_file(f"{location}.files[{number}]", file)
-        files[path] = approved
-    if files and compute_approved_digest(files) != value["digest"]:
-        raise ConfigInvalid(TRUST_FILE, f"{location}.digest does not match the files", _FIX_HINT)
-    texts = {field: value[field] for field in _TEXT_FIELDS}
-    return Approval(**texts, decision=ApprovalDecision(value["decision"]), files=files)
-
-
-def _parse_file(location: str, value: object) -> tuple[str, ApprovedFile]:
-    fields = value if isinstance(value, dict) else {}
-    path, sha256, size = fields.get("path"), fields.get("sha256"), fields.get("size")
-    problem = ""
-    if not isinstance(path, str):
-        problem = "path is not a string"
-    elif not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
-        problem = "sha256 is malformed"
-    elif not isinstance(size, int) or isinstance(size, bool) or size < 0:
-        problem = "size is not a non-negative integer"
-    elif fields.get("mode") not in ("100644", "100755"):
-        problem = "mode is not one of 100644, 100755"
-    else:
-        return path, ApprovedFile(sha256, size, fields["mode"] == "100755")
-    raise ConfigInvalid(TRUST_FILE, f"{location}.{problem}", _FIX_HINT)
+def _parse_approval(record: JsonObject) -> Approval:
+    texts = {field: record.require(field, str) for field in _TEXT_FIELDS}
+    decision = ApprovalDecision(record.require_choice("decision", *ApprovalDecision))
+    files = {
+        file.require("path", str): ApprovedFile(
+            file.require_match("sha256", _SHA256),
+            file.require("size", int),
+            file.require_choice("mode", "100644", "100755") == "100755",
+        )
+        for file in record.require_objects("files")
+    }
+    if files and compute_approved_digest(files) != texts["digest"]:
+        raise record.build_error("digest", "does not match the files")
+    return Approval(**texts, decision=decision, files=files)

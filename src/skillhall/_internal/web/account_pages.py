@@ -20,7 +20,7 @@ from skillhall._internal.web.page_request import (
 )
 from skillhall._internal.web.rendering import render
 from skillhall._internal.web.translations import LANGUAGES
-from skillhall.errors import FieldRefused, LinkExpired, RecordNotFound
+from skillhall.errors import FieldRefused, RecordNotFound
 
 ACCOUNT_PATH = "/account"
 _LIFETIMES = (30, 90, 365)  # days
@@ -71,7 +71,7 @@ class TokenRow(NamedTuple):
 
 
 def show_sign_in(request: PageRequest) -> Response:
-    """Show the sign-in form, or redirect if no token is required."""
+    """Show the sign-in form, or redirect if no sign-in is required."""
     return_path = _read_return_path(request)
     if not request.site.credentials.is_required:
         return redirect(return_path)
@@ -81,7 +81,7 @@ def show_sign_in(request: PageRequest) -> Response:
         return_path=return_path,
         has_users=request.site.credentials.has_users,
         uses_token=bool(request.field("token")),
-        provider=_provider_host(request),
+        provider=provider_host(request),
     )
 
 
@@ -90,7 +90,7 @@ def sign_in(request: PageRequest) -> Response:
     """Sign in with a name and a password, or with an access token."""
     response = redirect(_read_return_path(request))
     if request.site.credentials.is_required:
-        _add_sign_in(request, response, _authenticate(request))
+        add_sign_in(request, response, _authenticate(request))
     return response
 
 
@@ -112,35 +112,10 @@ def _authenticate(request: PageRequest) -> Credential:
     return credential
 
 
-def _add_sign_in(request: PageRequest, response: Response, credential: Credential) -> None:
+def add_sign_in(request: PageRequest, response: Response, credential: Credential) -> None:
+    """Sign in with a credential, and add the cookie to a response."""
     cookie = request.site.credentials.sign_in(credential, request.scope)
     response.headers.append("set-cookie", cookie.decode("ascii"))
-
-
-def show_join(request: PageRequest) -> Response:
-    """Show the form where a new user sets a password. The code is in the link's fragment."""
-    return render(request, "join.html", code=request.field("code"), status=None)
-
-
-@on_error(show_join)
-def join(request: PageRequest) -> Response:
-    """Set the password of a new user, and sign in."""
-    credentials, accounts = request.site.credentials, request.site.accounts
-    credentials.limit_failures(request.scope)
-    if request.field("password") != request.field("repeated"):
-        raise FieldRefused("password", request.translations("join.different"))
-    if accounts is None:
-        raise LinkExpired
-    try:
-        user = accounts.users.use_link(
-            request.field("code").strip(), request.field("password"), request.actor
-        )
-    except LinkExpired:
-        credentials.limit_failures(request.scope, is_failure=True)
-        raise
-    response = request.redirect("/", "joined", user.name)
-    _add_sign_in(request, response, Credential(user=user))
-    return response
 
 
 def sign_out(request: PageRequest) -> Response:
@@ -168,9 +143,9 @@ def show_account(request: PageRequest, new_token: str = "") -> Response:
                 token.id,
                 token.label,
                 " ".join(token.scopes),
-                _format_day(token.created),
-                _format_day(token.expires),
-                _format_minute(token.used) if token.used else "",
+                format_day(token.created),
+                format_day(token.expires),
+                format_minute(token.used) if token.used else "",
             )
             for token in accounts.tokens.list(user=user.id)
         ]
@@ -181,7 +156,7 @@ def show_account(request: PageRequest, new_token: str = "") -> Response:
         user=user,
         token=credential.token,
         scopes=[*map(str, credential.scopes)],
-        expires=_format_day(credential.token.expires) if credential.token else "",
+        expires=format_day(credential.token.expires) if credential.token else "",
         rows=_list_sign_ins(request, credential),
         tokens=tokens,
         new_token=new_token,
@@ -203,8 +178,9 @@ def create_token(request: PageRequest) -> Response:
         raise FieldRefused("scope", request.translations("account.choose_scope"))
     lifetime = timedelta(days=days) if days in _LIFETIMES else None
     label = request.field("label")
-    tokens = accounts.tokens.acting_as(request.actor)
-    created = create_own_token(tokens, request.credential, label, scopes, lifetime)
+    created = create_own_token(
+        accounts.tokens, request.credential, label, scopes, lifetime, actor=request.actor
+    )
     return show_account(request, created.text)
 
 
@@ -214,8 +190,8 @@ def revoke_token(request: PageRequest) -> Response:
     accounts, identity = request.site.accounts, request.path_params["id"]
     if accounts is None:
         raise RecordNotFound("token", identity)
-    tokens, user = accounts.tokens.acting_as(request.actor), require_user(request.credential)
-    tokens.revoke(identity, user.id)
+    user = require_user(request.credential)
+    accounts.tokens.revoke(identity, user.id, actor=request.actor)
     return request.redirect(ACCOUNT_PATH, "token_revoked", "")
 
 
@@ -228,7 +204,7 @@ def change_password(request: PageRequest) -> Response:
         raise FieldRefused("password", request.translations("join.different"))
     if accounts is None or credential is None:
         raise HttpError("not_found", request.translations("account.no_token"))
-    # Guesses by a person who uses the browser of another are limited, too.
+    # Someone at another user's browser must not guess the password, either.
     request.site.credentials.limit_failures(request.scope)
     try:
         accounts.users.change_password(
@@ -247,7 +223,7 @@ def change_password(request: PageRequest) -> Response:
 
 @on_error(show_account)
 def end_sign_in(request: PageRequest) -> Response:
-    """End a sign-in with the token of the user."""
+    """End a sign-in of the user, or with the token."""
     credential, identity = request.credential, request.path_params["id"]
     credentials, actor = request.site.credentials, request.actor
     if credential is None or not credentials.end_sign_in(credential, identity, actor):
@@ -272,8 +248,8 @@ def _list_sign_ins(request: PageRequest, credential: Credential) -> list[SignInR
             describe_browser(item.agent),
             item.agent,
             item.address,
-            _format_minute(item.created),
-            _format_minute(item.used),
+            format_minute(item.created),
+            format_minute(item.used),
             credential.sign_in is not None and item.id == credential.sign_in.id,
         )
         for item in request.site.credentials.list_sign_ins(credential)
@@ -289,16 +265,17 @@ def describe_browser(user_agent: str) -> str:
     return " on ".join(names) if all(names) else user_agent
 
 
-def _format_minute(time: str) -> str:
-    """Return a stored UTC time for people, to the minute."""
+def format_minute(time: str) -> str:
+    """Format a stored UTC time for a page, to the minute."""
     return f"{time[:16].replace('T', ' ')} UTC"
 
 
-def _format_day(time: str | None) -> str:
+def format_day(time: str | None) -> str:
+    """Return the date of a stored UTC time; "" for None."""
     return (time or "")[:10]
 
 
-def _provider_host(request: PageRequest) -> str:
+def provider_host(request: PageRequest) -> str:
     """Return the host of the identity provider, or ""."""
     accounts = request.site.accounts
     return "" if accounts is None or accounts.provider is None else accounts.provider.host

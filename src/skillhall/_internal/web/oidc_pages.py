@@ -12,55 +12,61 @@ from skillhall._internal.web.page_request import PageRequest, on_error, redirect
 from skillhall._internal.web.rendering import render
 
 if TYPE_CHECKING:
-    from skillhall._internal.wiring.database import Accounts  # imports the database driver
+    from skillhall._internal.wiring.database import (  # imports the database driver
+        OidcProvider,
+        UserAccounts,
+    )
 
 ATTEMPT_COOKIE = "skillhall_oidc"
 _ATTEMPT_LIFETIME = 600  # seconds
-SIGN_IN_LIFETIME = 12 * 3600  # seconds; people who left the provider are out by then
+SIGN_IN_LIFETIME = 12 * 3600  # seconds; people who left the provider are signed out by then
 
 
 @on_error(show_sign_in)
 def start(request: PageRequest) -> Response:
     """Redirect to the identity provider."""
-    from skillhall._internal.wiring.database import encode_attempt  # noqa: PLC0415 - the driver
-
-    provider = _require_accounts(request).provider
-    assert provider is not None  # noqa: S101 - checked
-    url, attempt = provider.start(_callback_url(request))
+    path = check_return_path(request.query_params.get("next", ""))
+    url, cookie = start_attempt(request, path)
     response = redirect(url)
-    value = encode_attempt(attempt, check_return_path(request.query_params.get("next", "")))
-    # The provider's site leads back to us: browsers send no stricter cookie then.
-    _set_attempt(request, response, value, _ATTEMPT_LIFETIME)
+    response.headers.append("set-cookie", cookie)
     return response
+
+
+def start_attempt(request: PageRequest, return_path: str, code: str = "") -> tuple[str, str]:
+    """Start to sign in. Returns the URL at the identity provider, and a Set-Cookie value.
+
+    `code` is that of a link whose user is connected with the identity.
+    """
+    provider, _ = _require_provider(request)
+    url, attempt = provider.start(_callback_url(request), return_path, code)
+    return url, _build_cookie(request, attempt.encode(), _ATTEMPT_LIFETIME)
 
 
 @on_error(show_sign_in)
 def finish(request: PageRequest) -> Response:
     """Sign in the person that the identity provider has authenticated.
 
-    Answers with a page that refreshes: after a redirect, the browser would not send the new cookie,
-    since the chain of redirects began on another site.
+    Responds with a page that refreshes: after a redirect, the browser would not send the new
+    cookie, since the chain of redirects began on another site.
     """
-    from skillhall._internal.wiring.database import decode_attempt  # noqa: PLC0415 - the driver
-
-    accounts, credentials = _require_accounts(request), request.site.credentials
-    assert accounts.provider is not None  # noqa: S101 - checked
-    attempt, path = decode_attempt(request.cookies.get(ATTEMPT_COOKIE, ""))
-    answer = dict(request.query_params)
-    identity = accounts.provider.finish(answer, attempt, _callback_url(request))
-    user = accounts.users.sign_in_identity(identity, request.actor)
-    cookie = credentials.sign_in(Credential(user=user), request.scope, SIGN_IN_LIFETIME)
-    response = render(request, "signed_in.html", return_path=check_return_path(path))
-    response.headers.append("set-cookie", cookie.decode("ascii"))
-    _set_attempt(request, response, "", 0)
+    provider, users = _require_provider(request)
+    attempt = provider.decode_attempt(request.cookies.get(ATTEMPT_COOKIE, ""))
+    identity = provider.finish(dict(request.query_params), attempt, _callback_url(request))
+    user = users.sign_in_identity(identity, request.actor, attempt.code)
+    credential = Credential(user=user)
+    sign_in = request.site.credentials.sign_in(credential, request.scope, SIGN_IN_LIFETIME)
+    path = check_return_path(attempt.return_path)
+    response = render(request, "signed_in.html", url=path, is_signed_in=True)
+    response.headers.append("set-cookie", sign_in.decode("ascii"))
+    response.headers.append("set-cookie", _build_cookie(request, "", 0))
     return response
 
 
-def _require_accounts(request: PageRequest) -> "Accounts":
+def _require_provider(request: PageRequest) -> tuple["OidcProvider", "UserAccounts"]:
     accounts = request.site.accounts
     if accounts is None or accounts.provider is None:
         raise HttpError("not_found", request.translations("sign_in.no_provider"))
-    return accounts
+    return accounts.provider, accounts.users
 
 
 def _callback_url(request: PageRequest) -> str:
@@ -68,7 +74,7 @@ def _callback_url(request: PageRequest) -> str:
     return f"{request.site.settings.server.public_url or own_url}{OIDC_CALLBACK_PATH}"
 
 
-def _set_attempt(request: PageRequest, response: Response, value: str, seconds: int) -> None:
+def _build_cookie(request: PageRequest, value: str, seconds: int) -> str:
+    """Return a Set-Cookie value. Browsers send a stricter cookie not after the provider's site."""
     build = request.site.credentials.build_cookie
-    cookie = build(ATTEMPT_COOKIE, value, seconds, same_site="Lax")
-    response.headers.append("set-cookie", cookie.decode("ascii"))
+    return build(ATTEMPT_COOKIE, value, seconds, same_site="Lax").decode("ascii")

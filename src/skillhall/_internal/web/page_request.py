@@ -180,7 +180,7 @@ class PageRequest(Request):
         return self.scope.get(CREDENTIAL_KEY)
 
     def may(self, action: Action) -> bool:
-        """Whether the user may do an action."""
+        """Whether the user may perform an action."""
         return may(self.scope, action)
 
     @property

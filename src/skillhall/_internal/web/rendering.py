@@ -110,9 +110,7 @@ def describe_error(request: PageRequest, error: SkillhallError) -> PageError:
         hint = translations(f"hint.{key}", **error.facts)
     else:
         hint = capitalize(find_hint(error, {}))
-    # A message that starts with a name, such as a path, keeps its first letter.
-    starts_with_name = re.match(r"{(?!problem|field)", error.template)
-    message = str(error) if starts_with_name else capitalize(str(error))
+    message = str(error) if error.starts_with_fact else capitalize(str(error))
     return PageError(translations(f"error.{code}"), _end_sentence(message), _end_sentence(hint))
 
 

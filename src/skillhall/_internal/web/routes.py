@@ -19,8 +19,10 @@ from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.web import (
     account_pages,
     audit_pages,
+    join_pages,
     oidc_pages,
     source_pages,
+    token_pages,
     trust_pages,
     user_pages,
 )
@@ -153,9 +155,10 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("GET", SIGN_IN_PATH, _PUBLIC, account_pages.show_sign_in),
     ("POST", SIGN_IN_PATH, _PUBLIC, account_pages.sign_in),
     ("GET", OIDC_PATH, _PUBLIC, oidc_pages.start, _FETCH),
+    ("POST", OIDC_PATH, _PUBLIC, join_pages.connect, _FETCH),
     ("GET", OIDC_CALLBACK_PATH, _PUBLIC, oidc_pages.finish, _FETCH),
-    ("GET", JOIN_PATH, _PUBLIC, account_pages.show_join),
-    ("POST", JOIN_PATH, _PUBLIC, account_pages.join, _DATABASE),
+    ("GET", JOIN_PATH, _PUBLIC, join_pages.show_join),
+    ("POST", JOIN_PATH, _PUBLIC, join_pages.join, _DATABASE),
     ("POST", "/sign-out", _OWN, account_pages.sign_out, _DATABASE),
     ("GET", account_pages.ACCOUNT_PATH, _OWN, account_pages.show_account, _DATABASE),
     ("POST", "/account/tokens", _OWN, account_pages.create_token, _DATABASE),
@@ -167,6 +170,10 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/users/{name}/disable", Action.MANAGE_USERS, user_pages.disable, _DATABASE),
     ("POST", "/users/{name}/enable", Action.MANAGE_USERS, user_pages.enable, _DATABASE),
     ("POST", "/users/{name}/link", Action.MANAGE_USERS, user_pages.create_link, _DATABASE),
+    ("GET", "/users/{name}/remove", Action.MANAGE_USERS, user_pages.confirm_removal, _DATABASE),
+    ("POST", "/users/{name}/remove", Action.MANAGE_USERS, user_pages.remove, _DATABASE),
+    ("GET", token_pages.TOKENS_PATH, Action.MANAGE_TOKENS, token_pages.show_tokens, _DATABASE),
+    ("POST", "/tokens/{id}/revoke", Action.MANAGE_TOKENS, token_pages.revoke, _DATABASE),
     ("POST", "/account/sign-ins/{id}/end", _OWN, account_pages.end_sign_in, _DATABASE),
 )
 

@@ -7,12 +7,16 @@ from starlette.responses import Response
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.users import build_join_link, describe_state
 from skillhall._internal.policy.access.roles import Role
+from skillhall._internal.web.account_pages import provider_host
 from skillhall._internal.web.page_request import PageRequest, on_error
 from skillhall._internal.web.rendering import form_status, render
 from skillhall.errors import FieldRefused
 
 if TYPE_CHECKING:
-    from skillhall._internal.wiring.database import UserAccounts  # imports the database driver
+    from skillhall._internal.wiring.database import (  # imports the database driver
+        Accounts,
+        UserAccounts,
+    )
 
 USERS_PATH = "/users"
 
@@ -30,7 +34,7 @@ class UserRow(NamedTuple):
 
 
 class NewLinkView(NamedTuple):
-    """Link to set a password, shown once."""
+    """Link for a user to sign in the first time, shown once."""
 
     name: str
     url: str
@@ -58,16 +62,20 @@ def show_users(request: PageRequest, link: NewLinkView | None = None) -> Respons
         link=link,
         name=request.field("name") if request.error else "",
         display=request.field("display") if request.error else "",
+        subject=request.field("subject") if request.error else "",
+        provider=provider_host(request),
         status=form_status(request.error),
     )
 
 
 @on_error(show_users, "add")
 def add_user(request: PageRequest) -> Response:
-    """Add a user and show the link for the person."""
+    """Add a user and show the link for the person, if there is one."""
     name, role = request.field("name").strip(), _read_role(request)
-    display = request.field("display")
-    created = _get_users(request).add(name, role, request.actor, display)
+    display, subject = request.field("display"), request.field("subject")
+    created = _get_users(request).add(name, role, request.actor, display, subject)
+    if not created.code:
+        return request.redirect(USERS_PATH, "user_added", name)
     return show_users(request, _view_link(request, name, created.code))
 
 
@@ -97,16 +105,41 @@ def enable(request: PageRequest) -> Response:
 
 @on_error(show_users)
 def create_link(request: PageRequest) -> Response:
-    """Create a link where a user sets a password, and show it."""
+    """Create a link like that of a new user, and show it."""
     name = request.path_params["name"]
     created = _get_users(request).create_link(name, request.actor)
     return show_users(request, _view_link(request, name, created.code))
 
 
+def confirm_removal(request: PageRequest) -> Response:
+    """Ask for confirmation before a user is removed."""
+    accounts = _require_accounts(request)
+    user = accounts.users.find(request.path_params["name"])
+    return render(
+        request,
+        "user_remove.html",
+        request.translations("users.remove_title", name=user.name),
+        name=user.name,
+        token_count=len(accounts.tokens.list(user=user.id)),
+    )
+
+
+@on_error(show_users)
+def remove(request: PageRequest) -> Response:
+    """Remove a user, revoke the user's tokens and end the user's sign-ins."""
+    name = request.path_params["name"]
+    _get_users(request).remove(name, request.actor)
+    return request.redirect(USERS_PATH, "user_removed", name)
+
+
 def _get_users(request: PageRequest) -> "UserAccounts":
+    return _require_accounts(request).users
+
+
+def _require_accounts(request: PageRequest) -> "Accounts":
     if request.site.accounts is None:
         raise HttpError("not_found", request.translations("account.no_token"))
-    return request.site.accounts.users
+    return request.site.accounts
 
 
 def _view_link(request: PageRequest, name: str, code: str) -> NewLinkView:

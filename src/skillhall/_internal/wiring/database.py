@@ -10,7 +10,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.trust.policy_loader import load_policies
-from skillhall._internal.policy.access.actor import CLI_ACTOR
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.policy.trust.version_review import ReviewMode
 from skillhall._internal.prompt_server.invalidation import RepositoryInvalidator
 from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseUploads
@@ -27,14 +27,12 @@ from skillhall._internal.skill_store.versions.skill_versions import SkillVersion
 from skillhall._internal.storage.access_tokens import AccessTokens, NewToken, Token, TokenCache
 from skillhall._internal.storage.accounts.oidc_provider import (
     OidcProvider,
-    decode_attempt,
-    encode_attempt,
 )
 from skillhall._internal.storage.accounts.passwords import verify_password
 from skillhall._internal.storage.accounts.user_accounts import UserAccounts, UserCache
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable
 from skillhall._internal.storage.audit.audit_query import AuditLog
-from skillhall._internal.storage.audit.audit_sealer import parse_retention
+from skillhall._internal.storage.audit.audit_sealer import parse_retention, seal_on_close
 from skillhall._internal.storage.audit.file_audit import FileAudit
 from skillhall._internal.storage.audit.server_audit import ServerAudit
 from skillhall._internal.storage.credential_cache import UseRecorder
@@ -69,6 +67,7 @@ __all__ = [
     "DatabaseServices",
     "NewSignIn",
     "NewToken",
+    "OidcProvider",
     "Revocations",
     "ServerAudit",
     "SignIn",
@@ -77,8 +76,6 @@ __all__ = [
     "Token",
     "User",
     "UserAccounts",
-    "decode_attempt",
-    "encode_attempt",
     "get_mirror_folder",
     "new_id",
     "open_access_tokens",
@@ -124,9 +121,9 @@ class DatabaseServices(NamedTuple):
 
     def open_accounts(self, settings: Settings) -> Accounts:
         """Return the operations on users and tokens. Raises: ConfigInvalid."""
-        users = UserAccounts(SqlUserTable(self.database))
-        accounts = Accounts(users, AccessTokens(SqlTokenTable(self.database)))
         oidc = settings.server.oidc
+        users = UserAccounts(SqlUserTable(self.database), issuer=oidc.issuer)
+        accounts = Accounts(users, AccessTokens(SqlTokenTable(self.database)))
         if not oidc.issuer:
             return accounts
         provider = OidcProvider.from_settings(oidc, settings.allowed_networks)
@@ -155,7 +152,7 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     mode = parse_review_mode(settings.server.review)
     may_have_users = settings.database_url is not None or os.path.exists(_database_path(settings))  # noqa: PTH110
     database = open_database(settings, allow_unavailable=True)
-    feed = EventFeed(SqlWorkspaceStore(database), open_event_signal(database))
+    feed = EventFeed(SqlWorkspaceStore(database, SYSTEM_ACTOR), open_event_signal(database))
     recorder = UseRecorder()
     tokens = TokenCache(SqlTokenTable(database), recorder)
     sign_ins = SignIns(SqlSignInTable(database), recorder)
@@ -253,7 +250,7 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     database = open_database(settings)
-    return AccessTokens(SqlTokenTable(database), actor=CLI_ACTOR), database.close
+    return AccessTokens(SqlTokenTable(database)), seal_on_close(database)
 
 
 def open_user_accounts(settings: Settings) -> tuple[UserAccounts, Callable[[], None]]:
@@ -262,7 +259,8 @@ def open_user_accounts(settings: Settings) -> tuple[UserAccounts, Callable[[], N
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     database = open_database(settings)
-    return UserAccounts(SqlUserTable(database)), database.close
+    issuer = settings.server.oidc.issuer
+    return UserAccounts(SqlUserTable(database), issuer=issuer), seal_on_close(database)
 
 
 def open_audit_log(settings: Settings) -> tuple[AuditLog, Callable[[], None]]:
@@ -280,7 +278,7 @@ def open_revocations(settings: Settings) -> tuple[Revocations, Callable[[], None
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     database = open_database(settings)
-    return Revocations(SqlRevocationTable(database)), database.close
+    return Revocations(SqlRevocationTable(database)), seal_on_close(database)
 
 
 def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Database:

@@ -25,7 +25,7 @@ def open_prompt_service(
     With `poll`, it refreshes its sources in the background.
     Raises: ConfigInvalid.
     """
-    gate = PromptGate(partial(open_server_gate, settings))
+    gate = PromptGate(partial(open_server_gate, settings, services))
     sources = replace(read_prompt_sources(settings), gate=gate)
     if services is not None:
         audit = partial(FileAudit, services.database, settings.data_directory)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.embedding_inputs import EmbeddingTexts
+from skillhall._internal.hints import find_close_names
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.skill_analysis import compute_digests
@@ -76,7 +76,7 @@ def compute_stored_digests(
     store = services.skill_store or FolderStore(settings.working_directory)
     skills = {skill.id: skill for skill in store.catalog()}
     if identity not in skills:
-        raise SkillNotFound(identity, get_close_matches(identity, skills))
+        raise SkillNotFound(identity, find_close_names(identity, skills))
     return compute_digests(skills[identity])
 
 

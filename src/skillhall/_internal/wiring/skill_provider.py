@@ -9,9 +9,9 @@ from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvide
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.search.background_index import BackgroundIndex
 from skillhall._internal.catalog.trust.gate import OPEN_GATE
-from skillhall._internal.catalog.trust.trust_gate import NAMED_SOURCE, PROJECT_SOURCE
 from skillhall._internal.fs.handles import is_inside
 from skillhall._internal.policy.folder_walk_rules import installed_prefix_length
+from skillhall._internal.sources.folder.root import NAMED_SOURCE, PROJECT_SOURCE
 from skillhall._internal.wiring.catalog import resolve_roots
 from skillhall._internal.wiring.catalog_index import get_index_path, open_configured_ranking
 
@@ -45,5 +45,5 @@ def _label(root: Root, settings: Settings) -> Root:
     project, path = os.path.realpath(settings.working_directory), root.real_path
     if root.source != NAMED_SOURCE or not is_inside(path, project):
         return root
-    parts = path[len(project) :].strip(os.sep).split(os.sep)  # noqa: PTH206 - as in `skill_gate`
+    parts = path[len(project) :].strip(os.sep).split(os.sep)  # noqa: PTH206 - as in `project_review`
     return root._replace(source=PROJECT_SOURCE) if installed_prefix_length(parts) else root

@@ -29,13 +29,23 @@ from skillhall._internal.workspace.unit_of_work import get_session
 from skillhall.errors import Conflict, FolderScanOff, SkillhallError, SkillNotFound
 
 if TYPE_CHECKING:
+    from skillhall._internal.catalog.trust.server_gate import ServerGate
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.storage.records import Block, BlockContent, Session, Zone
     from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
+
+class OpenedSkills(NamedTuple):
+    """The skills of a source."""
+
+    bundles: Sequence[Bundle]
+    origin: Provenance
+    source: str  # as policies name it
+
+
 # Opens a source reference. Provided by `wiring`, since this layer must not import every source.
 # The second argument says whether the server's git tokens may be used.
-OpenSource: TypeAlias = Callable[[str, bool], tuple[Sequence[Bundle], Provenance]]
+OpenSource: TypeAlias = Callable[[str, bool], OpenedSkills]
 DEFAULT_FOLDER = SKILL_IMPORT.roots[0][0]
 _MARKDOWN = ".md"
 
@@ -92,10 +102,12 @@ class ImportResult(NamedTuple):
 class SkillImporter:
     """Imports skills as blocks.
 
-    On a server, only `scan_folder` reads local folders; it checks that this is allowed.
+    On a server, only `scan_folder` reads local folders; it checks that this is allowed. Models get
+    the text of blocks, so skills that the gate holds are rejected.
     """
 
     unit_of_work: UnitOfWork
+    gate: ServerGate
     open_source: OpenSource
     allow_folder_scan: bool
     working_directory: str
@@ -110,6 +122,7 @@ class SkillImporter:
         root = Root.resolve(folder or DEFAULT_FOLDER, self.working_directory)
         catalog = load_roots([root], SKILL_IMPORT, None)
         candidates = []
+        held = {one.skill.id: one.decision.rule for one in self.gate.clear_uncached(catalog).held}
         for skill in catalog:
             try:
                 candidate = read_candidate(open_skill_bundle(skill, SKILL_IMPORT.scan_policy))
@@ -118,6 +131,7 @@ class SkillImporter:
                 candidate = BlockCandidate(skill.id, skill.name, "", "", 0, (), error=error)
             else:
                 candidate = candidate._replace(id=skill.id, local_path=skill.directory)
+                candidate = candidate.reject(held.get(skill.id, ""))
             candidates.append(candidate)
         for rejected in catalog.rejected:
             findings = []
@@ -152,16 +166,32 @@ class SkillImporter:
 
         Raises: same as `open_source`.
         """
-        return self.read_bundles(*self.open_source(source, allow_tokens))
+        opened = self.open_source(source, allow_tokens)
+        return self.read_bundles(opened.bundles, opened.origin, opened.source)
 
     def read_folder(self, folder: str = "") -> ImportChoices:
         """Read a local folder. Raises: FolderScanOff."""
         scan = self.scan_folder(folder)
         return ImportChoices(scan.candidates, Provenance(LOCAL_SOURCE, scan.folder))
 
-    def read_bundles(self, bundles: Iterable[Bundle], origin: Provenance) -> ImportChoices:
+    def read_bundles(
+        self, bundles: Iterable[Bundle], origin: Provenance, source: str = ""
+    ) -> ImportChoices:
         """Read bundles that are already open."""
+        return ImportChoices(tuple(self._judge(bundle, source) for bundle in bundles), origin)
+
+    def read_cleared(self, bundles: Iterable[Bundle], origin: Provenance) -> ImportChoices:
+        """Read bundles of skills that the gate has cleared."""
         return ImportChoices(tuple(map(read_candidate, bundles)), origin)
+
+    def _judge(self, bundle: Bundle, source: str) -> BlockCandidate:
+        candidate = read_candidate(bundle)
+        if candidate.reasons:
+            return candidate
+        try:
+            return candidate.reject(self.gate.find_problem(candidate.name, bundle, source))
+        except SkillhallError as error:
+            return candidate._replace(error=str(error))
 
     def find_conflicts(self, session: str, choices: ImportChoices) -> frozenset[str]:
         """Return the names of candidates that the session already has.

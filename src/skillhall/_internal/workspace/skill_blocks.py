@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SKILL_IMPORT
@@ -50,7 +50,7 @@ class BlockCandidate(NamedTuple):
     tokens: int  # estimated
     findings: tuple[JudgedFinding, ...]
     portable_session: PortableSession | None = None  # if the bundle is an exported session
-    error: str = ""  # why the bundle cannot be read
+    error: str = ""  # why the bundle cannot be read or used
     local_path: str = ""  # of the skill's folder, if it was scanned
 
     @property
@@ -59,6 +59,10 @@ class BlockCandidate(NamedTuple):
         rejecting = [judged.finding for judged in self.findings if judged.effect is Effect.REJECT]
         reasons = [_REJECTION_REASONS.get(each.code, each.message) for each in rejecting]
         return [*reasons, self.error] if self.error else reasons
+
+    def reject(self, rule: str) -> Self:
+        """Return the candidate, rejected if a rule holds the skill."""
+        return self._replace(error=f"A rule holds the skill: {rule}") if rule else self
 
     def build_contents(self, zone: Zone | None, origin: Provenance) -> list[BlockContent]:
         """Return the content of one block, or of all blocks of an exported session.

@@ -73,7 +73,7 @@ def test_toml_config_equals_json_config(tmp_path: Path) -> None:
         '[[agents]]\nid = "coding"\n[[agents.skills]]\nroot = "x"\ninline = []\n', encoding="utf-8"
     )
     (agent,) = read_config(file).agents
-    assert agent.skills == (InstructionSource("x", Globs(None, ())),)
+    assert agent.skills == (InstructionSource("x", Globs(None, ()), label="project"),)
 
 
 def test_config_with_a_bom_is_read(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
 from skillhall._internal.catalog.catalog import CatalogSkill
 from skillhall._internal.catalog.head_cache import now_ns
+from skillhall._internal.catalog.search.query_ranker import Ranking
 from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall._internal.catalog.skill_content import read_skill_md
 from skillhall._internal.settings import Settings
@@ -96,8 +97,43 @@ def test_copy_that_is_added_later_is_one_hit_with_the_first(root: Path, path: st
     assert sorted([hit.skill.name, *(copy.name for copy in hit.copies)]) == ["leaf", "pot", "tea"]
 
 
+def test_beginnings_and_headings_are_indexed_with_many_skills(root: Path, path: str) -> None:
+    filler = "water " * 300
+    write_skill(root, "tea", f"Brew it. {filler}\n## Thermometers\nUse kelvin.")
+    ranking = Ranking(max_complete_texts=2)
+    settings = Settings(str(root), str(root), use_head_cache=False)
+
+    def search(word: str) -> tuple[list[str], bool]:
+        index = SearchIndex(path, ranking=ranking, clock=tell_later_time)
+        index.update(load_catalog([str(root)], settings=settings))
+        index.read_texts()
+        found = search_names(index, word)
+        index.close()
+        return found, index.has_complete_texts
+
+    assert search("kelvin") == (["tea"], True)
+    write_skill(root, "soup", "Boil the carrots.")
+    assert search("kelvin") == ([], False)
+    assert search("thermometers") == (["tea"], False)
+    (root / "soup" / "SKILL.md").unlink()
+    assert search("kelvin") == (["tea"], True)
+
+
+def test_growing_collection_is_indexed_again_while_it_is_searched(root: Path) -> None:
+    write_skill(root, "tea", "water " * 300 + "kelvin")
+    settings = Settings(str(root), str(root), use_head_cache=False)
+    index = SearchIndex(None, ranking=Ranking(max_complete_texts=2), clock=tell_later_time)
+    for added, found in (("", ["tea"]), ("soup", [])):
+        if added:
+            write_skill(root, added, "Boil the carrots.")
+        index.update(load_catalog([str(root)], settings=settings))
+        index.read_texts()
+        assert search_names(index, "kelvin") == found
+    assert search_names(index, "grind") == ["coffee"]
+
+
 def test_model_that_is_configured_later_ranks_all_texts(root: Path, path: str) -> None:
-    class Ranking:
+    class Model:
         is_enabled = True
         problem = ""
 
@@ -106,7 +142,7 @@ def test_model_that_is_configured_later_ranks_all_texts(root: Path, path: str) -
             return sorted(digests)[:k]
 
     open_index(root, path).close()
-    index = SearchIndex(path, semantic=Ranking(), clock=tell_later_time)
+    index = SearchIndex(path, semantic=Model(), clock=tell_later_time)
     index.update(load_catalog([str(root)], settings=Settings(str(root), str(root))))
     index.read_texts()
     assert sorted(search_names(index, "hot drinks")) == ["coffee", "tea"]

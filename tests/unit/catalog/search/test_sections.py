@@ -8,6 +8,7 @@ from skillhall._internal.catalog.search.sections import (
     format_section_term,
     number_sections,
     rank_texts,
+    shorten_text,
     split_sections,
 )
 
@@ -29,6 +30,23 @@ def test_unspaced_scripts_are_split_into_pairs() -> None:
 
 def test_bytes_that_are_not_text_are_accepted() -> None:
     assert split_sections(b"tea \xff pot") == ["tea \ufffd pot"]
+
+
+def test_shortened_text_has_its_beginning_and_all_headings() -> None:
+    data = b"# Tea\nBrew it." + b" word" * 400 + b"\n## Milk\nMuch." + b"\n### Sugar\nLittle."
+    first, headings = split_sections(shorten_text(data))
+    assert first.startswith("# Tea\nBrew it. word")
+    assert first.endswith(" word")
+    assert headings == " Milk # Sugar"
+
+
+def test_shortened_text_of_a_script_without_spaces_is_cut_anywhere() -> None:
+    (section,) = split_sections(shorten_text("茶".encode() * 1000))
+    assert section.count("茶茶") > 300
+
+
+def test_short_text_is_not_shortened() -> None:
+    assert shorten_text(b"# Tea\n## Milk\nMuch.") == b"# Tea\n## Milk\nMuch."
 
 
 @pytest.mark.parametrize(

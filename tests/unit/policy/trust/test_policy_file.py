@@ -13,8 +13,8 @@ from skillhall._internal.policy.trust.policy_file import (
     SignerEntry,
     parse_policy,
 )
-from skillhall._internal.policy.trust.risk_level import RiskLevel
 from skillhall._internal.policy.trust.trust_action import TrustAction
+from skillhall._internal.skill.risks.levels import RiskLevel
 from skillhall.errors import ConfigInvalid
 
 DIGEST = f"sha256:{'0' * 64}"

@@ -19,7 +19,6 @@ from skillhall._internal.policy.trust.policy_file import (
     Requirement,
     SignerEntry,
 )
-from skillhall._internal.policy.trust.risk_level import RiskLevel
 from skillhall._internal.policy.trust.trust_action import (
     ASK_ABOUT_PROJECTS,
     LOAD_EVERYTHING,
@@ -37,6 +36,7 @@ from skillhall._internal.policy.trust.trust_decision import (
     TrustState,
     decide,
 )
+from skillhall._internal.skill.risks.levels import RiskLevel
 
 NEW, OLD, PROJECT = "sha256:new", "sha256:old", "/project"
 MACHINE, USER, OF_PROJECT = PolicyLevel

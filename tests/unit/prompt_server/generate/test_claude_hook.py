@@ -15,6 +15,7 @@ from skillhall._internal.prompt_server.generate.claude_hook import (
 )
 from skillhall.errors import ConfigInvalid, UnsafePath
 from tests.support.projects import make_project_settings
+from tests.support.trees import read_identity
 
 OPTIONS = ["--agent=claude-code", "--server=http://127.0.0.1:1"]
 OTHERS = {
@@ -98,9 +99,9 @@ def test_windows_newlines_and_bom_are_preserved(project: Project) -> None:
 
 def test_installing_the_same_hook_changes_nothing(project: Project) -> None:
     install_hook(project, OPTIONS)
-    before = get_settings_path(project).stat()
+    before = read_identity(get_settings_path(project))
     assert install_hook(project, OPTIONS).change == "unchanged"
-    assert get_settings_path(project).stat() == before
+    assert read_identity(get_settings_path(project)) == before
 
 
 def test_existing_hook_is_updated_in_place(project: Project) -> None:

@@ -14,6 +14,7 @@ from skillhall._internal.storage.records import Event
 from skillhall._internal.storage.sql.engine import build_sqlite_url
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall.errors import DatabaseUnavailable, SourceUnknown
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
 from tests.support.prompt_sources import ManualClock, make_upload
 from tests.support.skills import make_skill_md
@@ -38,7 +39,7 @@ def clock() -> ManualClock:
 @pytest.fixture
 def uploads(database: SwitchableDatabase, clock: ManualClock, tmp_path: Path) -> DatabaseUploads:
     uploads = DatabaseUploads(SqlUploadTable(database), str(tmp_path), clock=clock.clock.monotonic)
-    uploads.ingest(make_upload())
+    uploads.ingest(make_upload(), actor=ACTOR)
     return uploads
 
 
@@ -50,7 +51,9 @@ def make_events(kind: str, source: str) -> list[Event]:
 
 
 def upload_by_another_server(database: SwitchableDatabase, tmp_path: Path) -> None:
-    DatabaseUploads(SqlUploadTable(database), str(tmp_path)).ingest(make_upload(files=OTHER))
+    DatabaseUploads(SqlUploadTable(database), str(tmp_path)).ingest(
+        make_upload(files=OTHER), actor=ACTOR
+    )
 
 
 def test_event_invalidates_the_cached_version(
@@ -74,7 +77,7 @@ def test_change_without_event_is_noticed_by_recheck(
     clock.seconds += 1
     after = uploads.version("team")
     assert after != before
-    uploads.ingest(make_upload())
+    uploads.ingest(make_upload(), actor=ACTOR)
     uploads.handle_events(())
     assert uploads.version("team") == before
 
@@ -84,7 +87,7 @@ def test_deleted_upload_is_unknown_after_the_event(
 ) -> None:
     uploads.version("team")
     DatabaseUploads(SqlUploadTable(database), str(tmp_path), max_sources=1).ingest(
-        make_upload("other")
+        make_upload("other"), actor=ACTOR
     )
     uploads.handle_events(make_events("upload-deleted", "team"))
     with pytest.raises(SourceUnknown):
@@ -98,6 +101,9 @@ def test_outage_keeps_the_cached_version(
     database.is_down = True
     clock.seconds += RECHECK_INTERVAL
     assert uploads.version("team") == before
-    for call in (lambda: uploads.version("other"), lambda: uploads.ingest(make_upload())):
+    for call in (
+        lambda: uploads.version("other"),
+        lambda: uploads.ingest(make_upload(), actor=ACTOR),
+    ):
         with pytest.raises(DatabaseUnavailable):
             call()

@@ -7,6 +7,7 @@ import pytest
 from skillhall._internal.prompt_server.prompt_model import Upload, UploadedFile
 from skillhall._internal.prompt_server.uploads.folder_uploads import FolderUploads
 from skillhall.errors import SkillhallError, SourceUnknown, TooLarge, UploadRejected
+from tests.support.actors import ACTOR
 from tests.support.prompt_sources import make_upload
 from tests.support.skills import make_skill_md
 
@@ -25,16 +26,16 @@ def read_tree(folder: Path) -> dict[str, bytes]:
 def test_evicted_upload_is_deleted_from_disk(tmp_path: Path) -> None:
     uploads = FolderUploads(str(tmp_path), max_sources=3)
     for name in ("a", "b", "c"):
-        uploads.ingest(make_upload(name))
+        uploads.ingest(make_upload(name), actor=ACTOR)
     uploads.version("a")
-    uploads.ingest(make_upload("d"))
+    uploads.ingest(make_upload("d"), actor=ACTOR)
     assert len(list((tmp_path / "uploads").iterdir())) == 3
 
 
 @pytest.mark.parametrize("name", ["../..", "/etc", "a/b", "C:\\x", "ä" * 200, "-rf", ".", "a b"])
 def test_source_name_is_never_used_as_a_path(name: str, tmp_path: Path) -> None:
     uploads = FolderUploads(str(tmp_path / "data"))
-    uploads.ingest(make_upload(name))
+    uploads.ingest(make_upload(name), actor=ACTOR)
     assert read_files(uploads, name) == {"hello.md": HELLO}
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
@@ -77,10 +78,10 @@ def hostile_uploads() -> dict[str, Upload]:
 @pytest.mark.parametrize("upload", hostile_uploads().values(), ids=hostile_uploads().keys())
 def test_rejected_upload_changes_nothing(upload: Upload, tmp_path: Path) -> None:
     uploads = FolderUploads(str(tmp_path))
-    uploads.ingest(make_upload())
+    uploads.ingest(make_upload(), actor=ACTOR)
     before = read_tree(tmp_path)
     with pytest.raises(SkillhallError) as error_info:
-        uploads.ingest(upload)
+        uploads.ingest(upload, actor=ACTOR)
     assert isinstance(error_info.value, UploadRejected | TooLarge)
     assert read_tree(tmp_path) == before
 
@@ -91,14 +92,16 @@ def test_rejected_upload_changes_nothing(upload: Upload, tmp_path: Path) -> None
 def test_only_permission_bits_of_a_mode_are_used(
     mode: int | None, stored_mode: int, tmp_path: Path
 ) -> None:
-    FolderUploads(str(tmp_path)).ingest(Upload("team", [UploadedFile("a.md", "YQ==", mode)]))
+    FolderUploads(str(tmp_path)).ingest(
+        Upload("team", [UploadedFile("a.md", "YQ==", mode)]), actor=ACTOR
+    )
     (path,) = tmp_path.rglob("a.md")
     assert path.stat().st_mode & 0o7777 == stored_mode
 
 
 def test_leftovers_of_killed_uploads_are_deleted(tmp_path: Path) -> None:
     uploads = FolderUploads(str(tmp_path))
-    uploads.ingest(make_upload())
+    uploads.ingest(make_upload(), actor=ACTOR)
     leftover = tmp_path / "uploads" / ".skillhall-0123456789abcdef"
     leftover.mkdir()
     (leftover / "half").write_bytes(b"x")
@@ -108,9 +111,9 @@ def test_leftovers_of_killed_uploads_are_deleted(tmp_path: Path) -> None:
 
 def test_damaged_manifest_makes_the_source_unknown(tmp_path: Path) -> None:
     uploads = FolderUploads(str(tmp_path))
-    uploads.ingest(make_upload())
+    uploads.ingest(make_upload(), actor=ACTOR)
     (manifest,) = tmp_path.rglob("manifest.json")
     manifest.write_bytes(b"[]")
     with pytest.raises(SourceUnknown):
         uploads.version("team")
-    assert uploads.ingest(make_upload(content_hash="1")).status == "ingested"
+    assert uploads.ingest(make_upload(content_hash="1"), actor=ACTOR).status == "ingested"

@@ -72,6 +72,14 @@ def test_other_input_file_is_reported_with_its_line(path: str, code: str) -> Non
     assert (finding.code.value, finding.line, finding.path) == (code, 2, "evals/evals.json")
 
 
+def test_missing_script_of_an_assertion_is_reported() -> None:
+    script = '{"type": "script", "value": "evals/checks/sum.py"}'
+    data = '{"evals": [{"id": 1, "prompt": "p", "assertions": [\n' + script + "]}]}"
+    findings = check_evals(make_bundle({"evals/evals.json": data.encode()}), "csv").findings
+
+    assert ("eval-file", 2) in [(finding.code.value, finding.line) for finding in findings]
+
+
 @pytest.mark.parametrize("link", ["evals/evals.json", "evals"])
 def test_link_is_reported_and_not_read(link: str) -> None:
     summary = check_evals(make_bundle({}, link), "csv")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from skillhall._internal.skill.evals.eval_assertion import EvalAssertion
 from skillhall._internal.skill.evals.eval_file import (
     MAX_ENTRIES,
     MAX_EVAL_FILE_BYTES,
@@ -46,14 +47,14 @@ def test_documented_file_is_read_without_findings() -> None:
     (one,) = parsed.cases
     assert (one.id, one.prompt, one.expected_output) == ("1", "Sum the column.", "A sum.")
     assert [(file.path, file.line) for file in one.files] == [("evals/files/a.csv", 8)]
-    assert one.assertions == ("The sum is 6",)
+    assert one.assertions == (EvalAssertion("The sum is 6"),)
 
 
 def test_expectations_of_newer_guides_are_assertions() -> None:
     parsed = parse_eval_file(case(CASE + ', "expectations": ["x"]').encode(), "csv")
 
     assert parsed.findings == ()
-    assert parsed.cases[0].assertions == ("x",)
+    assert parsed.cases[0].assertions == (EvalAssertion("x"),)
 
 
 @pytest.mark.parametrize(

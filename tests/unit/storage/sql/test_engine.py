@@ -11,6 +11,7 @@ from skillhall._internal.storage.sql.engine import Database, build_sqlite_url, p
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.workspace.workspace import LazyWorkspace
 from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseUnavailable
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
 from tests.support.memory_store import MemoryStore
 from tests.support.workspaces import list_texts, make_workspace
@@ -48,7 +49,7 @@ def test_full_disk_changes_nothing_and_keeps_reads_working(tmp_path: Path) -> No
     event.listen(Engine, "connect", limit)
     try:
         database = Database(build_sqlite_url(str(tmp_path / "full.db")), TIMESTAMP)
-        workspace = make_workspace(SqlWorkspaceStore(database))
+        workspace = make_workspace(SqlWorkspaceStore(database, actor=ACTOR))
         session = workspace.sessions.create("one").id
         workspace.blocks.add(session, "note", "small")
         with pytest.raises(DatabaseFull):

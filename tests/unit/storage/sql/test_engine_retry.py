@@ -14,6 +14,7 @@ from skillhall._internal.storage.sql.events.event_signal import open_event_signa
 from skillhall._internal.storage.sql.tables import migrations
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import DatabaseNewer, DatabaseUnavailable
+from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
 from tests.support.replicas import wait_until
 
@@ -61,7 +62,9 @@ def test_event_feed_sends_an_empty_batch_after_an_outage(folder: Path) -> None:
         def receive(events: Sequence[Event]) -> None:
             received.append([event.kind for event in events])
 
-        with closing(EventFeed(SqlWorkspaceStore(database), open_event_signal(database))) as feed:
+        with closing(
+            EventFeed(SqlWorkspaceStore(database, actor=ACTOR), open_event_signal(database))
+        ) as feed:
             feed.subscribe(receive)
             assert received == []
             folder.unlink()

@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic_ai import Agent, AgentRunResultEvent
 from pydantic_ai.exceptions import AgentRunError, UserError
-from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
+from pydantic_ai.messages import (
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+)
 from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
-from pydantic_ai.usage import UsageLimits
+from pydantic_ai.usage import RunUsage, UsageLimits
 
 from skillhall._internal.agents.adapters.pydantic_ai import SkillsToolset, iter_texts
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.agents.chat.events import Done, TextDelta
 from skillhall._internal.agents.chat.models import open_model, to_model_unavailable
+from skillhall.errors import TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
 
     from pydantic_ai.agent import AgentRunEvents
-    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.messages import AgentStreamEvent, ModelMessage
 
     from skillhall._internal.agents.agent_skills import AgentSkills, SkillSource
     from skillhall._internal.agents.chat.events import ChatEvent, ToolEvent
@@ -47,13 +58,17 @@ class Chat:
         settings = ModelSettings(timeout=REQUEST_TIMEOUT)
         self._agent = Agent(self.model, toolsets=[toolset], model_settings=settings)
         self._history: list[ModelMessage] = []
+        self._events: AgentRunEvents[str] | None = None  # of the last message
+        # Limits what the model writes for one message: text, thoughts and arguments of tools.
+        self.max_reply_length: int | None = None  # characters
 
-    async def send(self, message: str) -> AsyncIterator[ChatEvent]:
+    async def send(self, message: str) -> AsyncGenerator[ChatEvent]:
         """Send a message and yield events until the reply is complete; the last is `Done`.
 
         A message that fails does not change the conversation.
-        Raises: ModelUnavailable, SkillNotFound, SkillRejected.
+        Raises: ModelUnavailable, SkillNotFound, SkillRejected, TooLarge.
         """
+        self._events = None
         if not self._history:
             # The skills for the first message stay in the prompt, which providers cache.
             self.tools.task = message
@@ -72,18 +87,40 @@ class Chat:
                     expanded.text, message_history=self._history, usage_limits=limits
                 ) as events,
             ):
+                self._events = events
                 async for chat_event in self._convert_events(events):
                     yield chat_event
         except (AgentRunError, UserError) as error:
             raise to_model_unavailable(error, self.model_name) from None
 
+    @property
+    def usage(self) -> RunUsage:
+        """The usage of the last message so far, even if it failed."""
+        with suppress(UserError):  # the first request was not sent
+            if self._events is not None:
+                return self._events.usage
+        return RunUsage()
+
+    @property
+    def messages(self) -> list[ModelMessage]:
+        """The messages so far, including those of a last message that failed."""
+        with suppress(UserError):
+            if self._events is not None:
+                return self._events.all_messages()
+        return self._history
+
     def reset(self) -> None:
         """Start a new conversation."""
         self._history = []
+        self._events = None
         self.tools.reset()
 
     async def _convert_events(self, events: AgentRunEvents[str]) -> AsyncIterator[ChatEvent]:
+        length = 0
         async for event in events:
+            length += _count_written(event)
+            if self.max_reply_length is not None and length > self.max_reply_length:
+                raise TooLarge("reply", self.max_reply_length, "characters")
             while self._pending_events:
                 yield self._pending_events.popleft()
             text = ""
@@ -102,3 +139,19 @@ class Chat:
                 text = event.delta.content_delta
             if text:
                 yield TextDelta(text=text)
+
+
+def _count_written(event: AgentStreamEvent | AgentRunResultEvent[str]) -> int:
+    """Return the number of characters that the model wrote in an event."""
+    written: object = None
+    if isinstance(event, PartStartEvent):
+        if isinstance(event.part, TextPart | ThinkingPart):
+            written = event.part.content
+        elif isinstance(event.part, ToolCallPart):
+            written = event.part.args
+    elif isinstance(event, PartDeltaEvent):
+        if isinstance(event.delta, TextPartDelta | ThinkingPartDelta):
+            written = event.delta.content_delta
+        elif isinstance(event.delta, ToolCallPartDelta):
+            written = event.delta.args_delta
+    return len(written) if isinstance(written, str) else len(str(written or ""))

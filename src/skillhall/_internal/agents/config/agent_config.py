@@ -165,9 +165,12 @@ def _parse_source(node: ConfigNode) -> InstructionSource:
             "be 'config'", "remove 'base' if 'root' is relative to the working directory"
         )
     node.reject_unknown_keys(_SOURCE_KEYS)
+    is_absolute = root.as_string().startswith("~") or Path(root.as_string()).is_absolute()
     return InstructionSource(
         root.as_string(),
         Globs(node.child("available").as_strings(), node.child("inline").as_strings()),
         str(Path(node.document.file).parent) if base.as_string() else "",
         follow_links=node.child("followLinks").as_bool(),
+        # The config may come with the project.
+        label="given" if is_absolute else "project",
     )

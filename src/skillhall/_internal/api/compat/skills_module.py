@@ -9,8 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillhall._internal.agents.agent_gate import open_gate
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.trust.gate import OpenGate
+from skillhall._internal.catalog.trust.gate import clear_with_fallbacks
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import (
     MISSING_NAME_CODES,
@@ -140,14 +141,17 @@ def discover_skills(
         else:
             roots = [Root.resolve(path, base) for path in to_paths(paths)]
         catalog = load_roots(roots, SKILLS_MODULE)
-        cleared = OpenGate(Settings.read().revocations_file).clear(catalog).cleared
+        gate = open_gate(Settings.read())
+        clearance = clear_with_fallbacks(gate, [*catalog], catalog.shadowed)
     except OSError as error:  # the working directory is gone, or a path is invalid
         missing = Finding(Code.ROOT_MISSING, f"cannot search the folders: {error}")
         return SkillList(findings=SKILLS_MODULE.load_policy.judge([missing]))
     skills = (
-        SkillMetadata.from_frontmatter(skill.frontmatter, skill.location) for skill in cleared
+        SkillMetadata.from_frontmatter(skill.frontmatter, skill.location)
+        for skill in clearance.cleared
     )
-    return SkillList(skills, catalog.findings)
+    held = SKILLS_MODULE.load_policy.judge(clearance.iter_findings())
+    return SkillList(skills, (*catalog.findings, *held))
 
 
 def parse_skill_metadata(content: str | bytes, path: str | os.PathLike[str]) -> SkillMetadata:

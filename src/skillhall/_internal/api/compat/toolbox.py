@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillhall._internal.agents.agent_gate import open_gate
 from skillhall._internal.agents.file_tools import ReadTools, SkillFileResolver
 from skillhall._internal.api.compat.skill_tool import create_skill_tool
 from skillhall._internal.api.compat.skills_module import discover_skills
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_view import SkillView
-from skillhall._internal.catalog.trust.gate import OpenGate
+from skillhall._internal.catalog.trust.gate import Clearance, clear_with_fallbacks
 from skillhall._internal.policy.profiles import LOCAL_SKILLS, SKILLS_MODULE
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.folder.root import Root
@@ -39,12 +40,14 @@ def tools_for(
     ['ListSkillFiles', 'ReadFile', 'ReadSkill']
     """
     base, settings = str(Path(run_directory).absolute()), settings or Settings.read()
-    gate = OpenGate(settings.revocations_file)
+
+    def clear() -> Clearance:
+        """Load the skills of the Skill tool, and clear them with the gate."""
+        catalog = load_roots([Root.resolve(path, base) for path in _ROOTS], SKILLS_MODULE)
+        return clear_with_fallbacks(open_gate(settings), [*catalog], catalog.shadowed)
 
     def resolve_files() -> SkillFileResolver:
-        """Find the files of the Skill tool's skills, wherever they are."""
-        catalog = load_roots([Root.resolve(path, base) for path in _ROOTS], SKILLS_MODULE)
-        view = SkillView("", SKILLS_MODULE, gate.clear(catalog).cleared)
+        view = SkillView("", SKILLS_MODULE, clear().cleared)
         return SkillFileResolver(view, lambda row: row.skill.directory)
 
     read = ReadTools(
@@ -52,6 +55,7 @@ def tools_for(
         extensions,
         settings=settings,
         resolve_extra_files=resolve_files,
+        find_guarded_folders=lambda: [one.skill.directory for one in clear().held],
     )
     tools = [*read.tools]
     skill_tool = create_skill_tool(discover_skills(_ROOTS, Path(run_directory)))

@@ -27,7 +27,7 @@ from skillhall.errors import DatabaseUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-FORMAT = 3  # increase it if the tables or their content change
+FORMAT = 4  # increase it if the tables or their content change
 FOLDER = "search"  # in the cache folder
 MAX_AGE = 30 * 24 * 3600  # seconds; indexes that were not used for longer are deleted
 NAME_WORDS, HEAD_STEMS, SECTION_STEMS = "name_words", "head_stems", "section_stems"
@@ -44,6 +44,7 @@ _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 _TABLES = f"""
 BEGIN;
 PRAGMA user_version = {FORMAT};
+CREATE TABLE extent (has_complete_texts INTEGER NOT NULL);  -- no row: they are complete
 CREATE TABLE heads (
     id INTEGER PRIMARY KEY, digest BLOB UNIQUE, name TEXT, description TEXT,
     description_key BLOB  -- equal for copies
@@ -55,9 +56,10 @@ CREATE TABLE texts (
     copy_key BLOB  -- only if another skill has the same description
 );
 CREATE TABLE places (
-    location BLOB PRIMARY KEY, head INTEGER NOT NULL, text INTEGER, signature BLOB NOT NULL,
+    id INTEGER PRIMARY KEY,  -- makes the indexes smaller than rows without it
+    location BLOB UNIQUE, head INTEGER NOT NULL, text INTEGER, signature BLOB NOT NULL,
     embedding TEXT  -- digest of the text for an embedding model, if one is configured
-) WITHOUT ROWID;
+);
 CREATE INDEX places_by_head ON places (head);
 CREATE INDEX places_by_text ON places (text) WHERE text IS NOT NULL;
 CREATE VIRTUAL TABLE name_words USING fts5(
@@ -98,7 +100,7 @@ class TextRow(NamedTuple):
 
     digest: bytes
     copy_key: bytes | None
-    content: bytes
+    content: bytes  # that is searched
 
 
 class IndexDatabase:
@@ -160,7 +162,11 @@ class IndexDatabase:
 
     def set_places(self, places: Iterable[Place]) -> None:
         """Set the rows of skills."""
-        self._execute_many("INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?, ?)", places)
+        sql = (
+            "INSERT OR REPLACE INTO places (location, head, text, signature, embedding) "
+            "VALUES (?, ?, ?, ?, ?)"
+        )
+        self._execute_many(sql, places)
 
     def set_texts(self, places: Iterable[tuple[int, bytes, str | None, bytes]]) -> None:
         """Set text, signature and embedding digest of skills, given with their locations."""
@@ -245,8 +251,13 @@ class IndexDatabase:
                 return True
         return False
 
-    def clear(self) -> None:
-        """Remove all rows."""
+    def read_extent(self) -> bool:
+        """Return whether complete texts are indexed, instead of shortened ones."""
+        rows = self._execute("SELECT has_complete_texts FROM extent")
+        return not rows or bool(rows[0][0])
+
+    def clear(self, *, has_complete_texts: bool) -> None:
+        """Remove all rows; complete or shortened texts are added from now on."""
         with self._lock:
             self._connection.close()
             if self.path is not None:
@@ -254,6 +265,7 @@ class IndexDatabase:
                     os.unlink(self.path)
             self._counts = LruCache(_CACHED_COUNTS)
             self._connection = self._open()
+            self._execute("INSERT INTO extent VALUES (?)", (has_complete_texts,))
 
     def count_matches(self, table: str, expression: str, limit: int) -> int:
         """Return the number of rows that match, or `limit` if there are at least as many."""

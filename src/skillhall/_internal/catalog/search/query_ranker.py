@@ -83,6 +83,8 @@ class Ranking:
     rare_words_only: bool = True
     fold_copies: bool = True
     depth: int = 200  # rows of each ranking; more cost time and find nothing
+    # With more skills, texts are shortened: complete ones take three times as long to index.
+    max_complete_texts: int = 10_000
     section_weight: float = 2.0  # of a long prompt; the other rankings have the weight 1
 
 

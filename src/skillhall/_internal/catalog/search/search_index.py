@@ -38,8 +38,9 @@ from skillhall._internal.catalog.search.query_ranker import (
     RankedSkills,
     Ranking,
 )
+from skillhall._internal.catalog.search.sections import MAX_TEXT, shorten_text
 from skillhall._internal.catalog.search.snippets import Snippet, SnippetBuilder
-from skillhall._internal.catalog.skill_content import read_skill_md
+from skillhall._internal.catalog.skill_content import SkillReader, read_skill_md, read_status
 from skillhall._internal.embeddings.embedding_text import (
     MAX_BODY,
     build_embedding_text,
@@ -61,7 +62,6 @@ if TYPE_CHECKING:
 
 DEFAULT_LIMIT = 20
 MIN_STORED = 500  # skills; smaller indexes are built so fast that storing them is not worth it
-MAX_TEXT = 64 * 1024  # bytes; the rest of a SKILL.md is not searched
 # The embedding text starts with the first `MAX_BODY` characters after blank lines.
 _MAX_EMBEDDED = 16 * MAX_BODY  # bytes
 _BATCH = 64  # texts that are read and indexed at once
@@ -115,6 +115,7 @@ class SearchIndex:
         clock: Callable[[], int] = now_ns,
     ) -> None:
         """Open the index in a file, or create one in memory."""
+        self._has_complete_texts = True
         self._semantic = semantic
         self._has_model = semantic is not None and semantic.is_enabled
         self._clock = clock
@@ -158,6 +159,11 @@ class SearchIndex:
         """The number of skills whose texts have not been read yet."""
         return len(self._pending)
 
+    @property
+    def has_complete_texts(self) -> bool:
+        """Whether complete texts are searched, instead of beginnings and headings."""
+        return self._has_complete_texts
+
     def update(self, skills: Iterable[CatalogSkill]) -> None:
         """Search these skills from now on; texts that have changed are read by `read_texts`."""
         skills = [*skills]
@@ -169,6 +175,7 @@ class SearchIndex:
 
     def _update(self, skills: Sequence[CatalogSkill]) -> None:
         with self._lock:
+            self._set_extent(len(skills))
             is_first = not self._locations
             known = self._locations
             locations = {id(one): known.get(id(one)) or _encode_location(one) for one in skills}
@@ -177,7 +184,7 @@ class SearchIndex:
             removed = [location for location in self._skills if location not in by_location]
             self._locations, self._skills = locations, by_location
             if is_first and self._database.is_wasteful():
-                self._database.clear()
+                self._database.clear(has_complete_texts=self._has_complete_texts)
             places = self._database.read_places() if is_first else {}
             if is_first:
                 removed = [location for location in places if location not in by_location]
@@ -188,10 +195,20 @@ class SearchIndex:
                 }
             self._store_heads(changed, removed)
 
+    def _set_extent(self, count: int) -> None:
+        """Index complete texts if there are few skills, else shortened ones."""
+        self._has_complete_texts = count <= self._ranking.max_complete_texts
+        if self._database.read_extent() != self._has_complete_texts:
+            self._database.clear(has_complete_texts=self._has_complete_texts)
+            self._locations = {}
+            self._pending = {}
+            self._copies = set()
+
     def _store_heads(self, changed: Mapping[bytes, CatalogSkill], removed: Sequence[bytes]) -> None:
         if not changed and not removed:
             return
-        heads = {location: _build_head(skill) for location, skill in changed.items()}
+        # In the order of locations, which takes a third less time to store.
+        heads = {location: _build_head(changed[location]) for location in sorted(changed)}
         self._database.begin()
         self._database.remove_places(removed)
         rows = self._database.add_heads([*heads.values()])
@@ -202,7 +219,7 @@ class SearchIndex:
             self._pending.pop(location, None)
             self._copies.discard(location)
         self._copies.update(self._database.find_copies({h.description_key for h in heads.values()}))
-        self._pending.update(dict.fromkeys([*changed, *self._copies]))
+        self._pending.update(dict.fromkeys([*heads, *self._copies]))
         if not self._pending:  # else the heads are committed with the texts
             self._database.commit()
         self._ranker.forget()
@@ -248,10 +265,14 @@ class SearchIndex:
     def _read_batch(self) -> int:
         with self._lock:
             batch = [*islice(self._pending, _BATCH)]
+            is_complete = self._has_complete_texts
             skills = [(location, self._skills[location]) for location in batch]
-        texts = [(location, self._read(location, skill)) for location, skill in skills]
+        with SkillReader(self._read_text) as reader:
+            texts = [(location, self._read(location, skill, reader)) for location, skill in skills]
         rows = [(location, text) for location, text in texts if text is not None]
         with self._lock:
+            if is_complete != self._has_complete_texts:
+                return 0  # all texts are pending again
             self._database.begin()
             ids = self._database.add_texts([text.row for _, text in rows])
             current = self._skills
@@ -267,26 +288,27 @@ class SearchIndex:
                 self._copies.discard(location)
         return len(batch)
 
-    def _read(self, location: bytes, skill: CatalogSkill) -> _ReadText | None:
-        signature = self._read_signature(skill)
+    def _read(self, location: bytes, skill: CatalogSkill, reader: SkillReader) -> _ReadText | None:
         try:
-            data = self._read_text(skill)
+            data, status = reader.read(skill)
         except SkillhallError:
             self._unreadable[location] = None
             return None
         self._unreadable.pop(location, None)
         key = copy_key(data) if location in self._copies else None
-        row = TextRow(hashlib.sha256(data).digest()[:16], key, data[:MAX_TEXT])
+        content = data[:MAX_TEXT]
+        if not self._has_complete_texts:
+            content = shorten_text(content)
+        row = TextRow(hashlib.sha256(data).digest()[:16], key, content)
         digest = _compute_embedding_digest(skill, data) if self._has_model else None
-        return _ReadText(row, signature, digest)
+        return _ReadText(row, self._build_signature(status), digest)
 
-    def _read_signature(self, skill: CatalogSkill) -> bytes:
+    def _build_signature(self, status: os.stat_result | None) -> bytes:
         """Return the signature of a SKILL.md; empty if the file may change unnoticed."""
-        try:
-            status = os.stat(skill.location)
-        except (OSError, ValueError):
-            return b""
-        if max(status.st_mtime_ns, status.st_ctime_ns) > self._clock() - CLOCK_GRANULARITY:
+        if (
+            status is None
+            or max(status.st_mtime_ns, status.st_ctime_ns) > self._clock() - CLOCK_GRANULARITY
+        ):
             return b""
         return _SIGNATURE.pack(
             status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
@@ -295,7 +317,7 @@ class SearchIndex:
     def _is_current(self, place: Place | None, skill: CatalogSkill) -> bool:
         if place is None or not place.signature or (self._has_model and place.embedding is None):
             return False
-        return place.signature == self._read_signature(skill)
+        return place.signature == self._build_signature(read_status(skill))
 
     def search(
         self,

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.search.query import Term
 
+MAX_TEXT = 64 * 1024  # bytes; the rest of a SKILL.md is not searched
+# Of a shortened text, in bytes.
+_START_LENGTH = 1536
+_HEADINGS_LENGTH = 512
 MAX_SECTIONS = 64  # of a text; the last contains the rest
 # A section of size n has less than 2^(n + 6) characters, and one of the last size any number.
 _SIZES = 8
@@ -37,7 +41,20 @@ _WEIGHTS = [  # by size, for the middle of its lengths
 _ASCII = bytes(range(128))
 # First bytes of characters of unspaced scripts in UTF-8; dashes and quotes start with E2.
 _UNSPACED_LEAD_BYTE = re.compile(rb"[\xe3-\xed\xef\xf0]")
+_HEADING = re.compile(rb"\n##([^\n]*)")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED_SCRIPTS}]+")
+
+
+def shorten_text(data: bytes) -> bytes:
+    """Return the beginning of a text, with the headings of the rest as its last section."""
+    if len(data) <= _START_LENGTH:
+        return data
+    # Not in the middle of a word, except in scripts without spaces.
+    space = data.rfind(b" ", 0, _START_LENGTH)
+    end = space if space > _START_LENGTH // 2 else _START_LENGTH
+    headings = _HEADING.findall(data, end)
+    last = b" ".join(headings)[:_HEADINGS_LENGTH]
+    return b"\n##".join([data[:end], last]) if headings else data[:end]
 
 
 def split_sections(data: bytes) -> list[str]:

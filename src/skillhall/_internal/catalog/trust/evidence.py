@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
 from skillhall._internal.catalog.trust.policy_loader import NO_POLICIES
-from skillhall._internal.policy.trust.policies import SignatureCheck
-from skillhall._internal.policy.trust.risk_level import RiskLevel, rate_risk
+from skillhall._internal.policy.trust.policies import KnownEvidence, SignatureCheck
 from skillhall._internal.skill.approved_files import ApprovedFiles
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.skill.risks.levels import RiskLevel, rate_risk
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE
 from skillhall.errors import SkillhallError
@@ -47,6 +48,11 @@ class EvidenceFinder:
     def examine(self, skill: CatalogSkill, hashed: HashedFiles) -> FoundEvidence:
         """Return evidence about the hashed files, computed on access."""
         return FoundEvidence(self, skill, hashed)
+
+    def examine_bundle(self, bundle: Bundle, source: str) -> KnownEvidence:
+        """Return the evidence about files in memory. Raises: SkillhallError."""
+        main_file = next((path for path in sorted(bundle.files) if is_skill_md(path)), "")
+        return KnownEvidence(source, rate_bundle(main_file, bundle), self.check_signature(bundle))
 
     def save(self) -> None:
         """Write new risk levels to the cache; problems are ignored."""
@@ -110,12 +116,14 @@ class FoundEvidence:
             return SignatureCheck(problem="its files cannot be read")
 
     def _rate(self) -> RiskLevel:
-        return with_bundle(self._skill, ALL_FILES_SCAN, self._rate_bundle)
+        return with_bundle(self._skill, ALL_FILES_SCAN, partial(rate_bundle, self._skill.file))
 
-    def _rate_bundle(self, bundle: Bundle) -> RiskLevel:
-        file = bundle.files.get(self._skill.file)
-        if file is None:  # it is beyond the limits, so that it was not scanned
-            return RiskLevel.L3
-        front = parse_skill(file.read()).frontmatter
-        findings = (*scan_bundle(bundle, front), *bundle.findings)
-        return rate_risk(finding.code for finding in findings)
+
+def rate_bundle(main_file: str, bundle: Bundle) -> RiskLevel:
+    """Return the risk level of the files of a skill. Raises: SkillhallError."""
+    file = bundle.files.get(main_file)
+    if file is None:  # it is beyond the limits, so that it was not scanned
+        return RiskLevel.L3
+    front = parse_skill(file.read()).frontmatter
+    findings = (*scan_bundle(bundle, front), *bundle.findings)
+    return rate_risk(finding.code for finding in findings)

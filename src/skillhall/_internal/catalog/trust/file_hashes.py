@@ -12,6 +12,7 @@ from skillhall._internal.catalog.fingerprint import Fingerprint, are_signatures_
 from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.catalog.manifests import take_signatures
 from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
+from skillhall._internal.policy.readable_files import is_publishable
 from skillhall._internal.skill.approved_files import (
     ApprovedFile,
     compute_approved_digest,
@@ -36,6 +37,12 @@ class HashedFiles(NamedTuple):
     def digest(self) -> str:
         """The digest of the skill."""
         return compute_approved_digest(self.files)
+
+    @property
+    def published_digest(self) -> str:
+        """The digest without hidden files, which installers do not get from a server."""
+        published = {path: file for path, file in self.files.items() if is_publishable(path)}
+        return compute_approved_digest(published)
 
     def get_file_signatures(self, folder: str) -> Mapping[str, Signature | None]:
         """Return the signatures of the files, by their path in the folder."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple, NewType, Protocol, cast
 from skillhall._internal.catalog.catalog import CatalogSkill
 from skillhall._internal.policy.trust.trust_action import TrustAction
 from skillhall._internal.settings import is_present
-from skillhall.errors import SkillhallError
+from skillhall._internal.skill.finding import Code, Finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from skillhall._internal.catalog.trust.file_hashes import HashedFiles
     from skillhall._internal.catalog.trust.trust_summary import TrustSummary
@@ -56,6 +56,12 @@ class Clearance(NamedTuple):
         hashed = (*held, *self.examined)
         return {path: signature for one in hashed for path, signature in one.signatures.items()}
 
+    def iter_findings(self) -> Iterator[Finding]:
+        """Yield a finding for each held skill, for programs; commands print their own text."""
+        for one in self.held:
+            message = f"models do not get the skill: {one.decision.rule}"
+            yield Finding(Code.HELD, message, path=one.skill.location, skill=one.skill.name)
+
     def add(self, other: Clearance) -> Clearance:
         """Return the held skills, problem and warnings of both, without the cleared skills."""
         return Clearance(
@@ -85,44 +91,45 @@ class SkillGate(Protocol):
 
 
 class OpenGate:
-    """Gate that clears every skill that is not revoked.
+    """Gate that clears every skill, unless a file with rules exists.
 
-    For servers, and for folders that the caller named.
+    For servers, for founding profiles, and for programs: calling the library names the skills.
     """
 
-    def __init__(self, revocations_file: str = "") -> None:
-        self._revocations_file = revocations_file
+    def __init__(
+        self, rule_files: Sequence[str] = (), open_gate: Callable[[], SkillGate] | None = None
+    ) -> None:
+        """Use the gate of `open_gate` while one of the files exists."""
+        self._rule_files = rule_files
+        self._open_gate = open_gate
+        self._opened: SkillGate | None = None
 
     @property
     def watched_paths(self) -> Sequence[str]:
-        """The file of the revocations."""
-        return (self._revocations_file,) if self._revocations_file else ()
+        """The files with rules."""
+        return self._rule_files
 
     def find_linked_folders(self) -> Sequence[str]:
         """Return no folders."""
         return ()
 
     def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
-        """Clear all skills that are not revoked."""
-        path, problem = self._revocations_file, ""
-        if not path or not is_present(path):
-            return Clearance(clear_all(skills))
-        # Most machines have no lists of revocations.
-        from skillhall._internal.catalog.trust.revoked_skills import (  # noqa: PLC0415
-            hold_revoked,
-            read_revocations,
-        )
+        """Clear all skills that no rule holds."""
+        gate = self._find_gate()
+        return Clearance(clear_all(skills)) if gate is None else gate.clear(skills)
 
-        try:
-            reasons = read_revocations(path).reasons
-        except (SkillhallError, OSError) as error:
-            reasons, problem = {}, str(error)
-        allowed, held = hold_revoked(skills, reasons)
-        return Clearance(clear_all(allowed), tuple(held), problem)
+    def summarize(self, skill: CatalogSkill) -> TrustSummary | None:
+        """Return who wrote and approved a skill; None without rules."""
+        gate = self._find_gate()
+        return None if gate is None else gate.summarize(skill)
 
-    def summarize(self, skill: CatalogSkill) -> TrustSummary | None:  # noqa: ARG002 - as `SkillGate`
-        """Return None."""
-        return None
+    def _find_gate(self) -> SkillGate | None:
+        """Return the gate with the rules; None if there are no rules."""
+        if self._open_gate is None or not any(map(is_present, self._rule_files)):
+            return None
+        if self._opened is None:
+            self._opened = self._open_gate()
+        return self._opened
 
 
 OPEN_GATE = OpenGate()

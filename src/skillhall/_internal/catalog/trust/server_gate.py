@@ -8,26 +8,32 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.cache import LruCache
 from skillhall._internal.catalog.fingerprint import are_signatures_current, read_signature
 from skillhall._internal.catalog.trust.gate import Clearance, clear_all
+from skillhall._internal.catalog.trust.policy_loader import NO_POLICIES
 from skillhall._internal.catalog.trust.trust_summary import (
     SkillProvenance,
     TrustSummary,
     summarize_trust,
 )
+from skillhall._internal.policy.trust.policies import SignatureStatus
 from skillhall._internal.policy.trust.trust_action import TrustAction
 from skillhall._internal.policy.trust.trust_decision import Decision, TrustState
+from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE
+from skillhall._internal.storage.server_revocations import RevokedDigests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.trust.gate import HeldSkill
     from skillhall._internal.catalog.trust.trust_gate import TrustGate
     from skillhall._internal.catalog.trust.trust_summary import SkillApproval
+    from skillhall._internal.skill.bundle import Bundle
 
 _MAX_SNAPSHOTS = 64  # of repositories and uploads
 CHECK_INTERVAL = 1.0  # seconds between checks of policy files and of the files that they judge
@@ -68,11 +74,17 @@ class ServerGate:
     Without rules, nothing is read: the policy files are only checked for existence.
     """
 
-    def __init__(self, gate: TrustGate | None = None) -> None:
-        """Without a gate, every skill is cleared."""
-        self._gate = gate
+    def __init__(
+        self,
+        gate: TrustGate | None = None,
+        read_revoked: Callable[[], RevokedDigests] = RevokedDigests,
+    ) -> None:
+        """Create a gate with the revocations of the server. Without `gate`, all is cleared."""
+        self.read_revoked = read_revoked
+        self._gate = gate and replace(gate, read_revoked=self._read_reasons)
         self._cached: _Cached | None = None
         self._next_check = 0.0  # monotonic time
+        self._number = 0  # of the revocations at the last check
         self._changes = 0  # of rules or files, while the revision was the same
         self._lock = threading.Lock()
 
@@ -87,7 +99,7 @@ class ServerGate:
                 if self._is_current(cached):
                     return cached.served
                 self._changes += 1
-            signatures = self._read_rules()
+            signatures, self._number = self._read_rules(), self.read_revoked().number
             clearance = self._clear(skills)
             self._next_check = time.monotonic() + CHECK_INTERVAL
             suffix = f"-{self._changes}" if self._changes else ""
@@ -99,6 +111,22 @@ class ServerGate:
         """Return the clearance of other skills, such as an earlier version of one."""
         with self._lock:  # the caches of the gate are not thread-safe
             return self._clear(skills)
+
+    def find_problem(self, name: str, bundle: Bundle, source: str = "") -> str:
+        """Return why models do not get files in memory, such as an upload; "" if they do.
+
+        A broken signature is a problem, too. Raises: SkillhallError from reading the files.
+        """
+        if self._gate is None:
+            return ""
+        with self._lock:  # the caches of the gate are not thread-safe
+            decision = self._gate.judge_bundle(name, bundle, source)
+        if decision is not None and not decision.is_cleared:
+            return self._hide_paths(decision.rule)
+        if SIGNATURE_FILE not in bundle.files:
+            return ""
+        signature = NO_POLICIES.check_signature(bundle)
+        return signature.problem if signature.status is SignatureStatus.BROKEN else ""
 
     def find_cleared(self, revision: str) -> ServedClearance | None:
         """Return the clearance of a revision if it is known and no check is due. Never blocks."""
@@ -158,8 +186,15 @@ class ServerGate:
             tuple(map(self._hide_paths, loaded.policies.find_warnings(self._gate.policy))),
         )
 
+    def _read_reasons(self) -> Mapping[str, str]:
+        revoked = self.read_revoked().by_digest
+        return {digest: one.describe() for digest, one in revoked.items()}
+
     def _is_check_due(self) -> bool:
-        return self._gate is not None and time.monotonic() >= self._next_check
+        if self._gate is None:
+            return False
+        is_revoked_now = self._number != self.read_revoked().number
+        return is_revoked_now or time.monotonic() >= self._next_check
 
     def _is_current(self, cached: _Cached) -> bool:
         """Whether neither the rules nor the files that they depend on have changed."""
@@ -174,8 +209,10 @@ class ServerGate:
         return is_current
 
     def _read_rules(self) -> tuple[object, ...]:
-        """Return the signatures of the files with rules."""
-        return () if self._gate is None else tuple(map(read_signature, self._gate.watched_paths))
+        """Return the signatures of the files with rules, and the number of the revocations."""
+        if self._gate is None:
+            return ()
+        return (*map(read_signature, self._gate.watched_paths), self.read_revoked().number)
 
     def _without_paths(self, one: HeldSkill) -> HeldSkill:
         rule = self._hide_paths(one.decision.rule)

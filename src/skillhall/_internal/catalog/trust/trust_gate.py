@@ -6,9 +6,11 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.catalog.skill_content import has_frontmatter_of_files
+from skillhall._internal.catalog.trust.file_hashes import HashedFiles
 from skillhall._internal.catalog.trust.gate import Clearance, ClearedSkill, HeldSkill
 from skillhall._internal.fs.handles import real_path
-from skillhall._internal.policy.trust.trust_action import TrustAction
+from skillhall._internal.policy.trust.trust_action import LOAD_EVERYTHING, TrustAction
 from skillhall._internal.policy.trust.trust_decision import (
     Decision,
     Origin,
@@ -17,7 +19,8 @@ from skillhall._internal.policy.trust.trust_decision import (
     decide,
 )
 from skillhall._internal.settings import is_present
-from skillhall._internal.skill.approved_files import ApprovedFiles
+from skillhall._internal.skill.approved_files import ApprovedFiles, hash_files
+from skillhall._internal.sources.folder.root import NAMED_SOURCE, PROJECT_SOURCE
 from skillhall.errors import ConfigInvalid, SkillhallError
 
 if TYPE_CHECKING:
@@ -25,17 +28,17 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.trust.evidence import EvidenceFinder
-    from skillhall._internal.catalog.trust.file_hashes import FileHashes, HashedFiles
+    from skillhall._internal.catalog.trust.file_hashes import FileHashes
     from skillhall._internal.catalog.trust.policy_loader import LoadedPolicies
-    from skillhall._internal.catalog.trust.state_cache import SkillStates, TrustCacheFile
+    from skillhall._internal.catalog.trust.state_cache import StateRow, TrustCacheFile
     from skillhall._internal.catalog.trust.trust_summary import TrustSummary
     from skillhall._internal.policy.trust.policies import Policies, SkillEvidence
     from skillhall._internal.policy.trust.trust_action import TrustPolicy
+    from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.sources.folder.candidate import Signature
     from skillhall._internal.storage.trust_store import TrustRecords, TrustStore
 
-PROJECT_SOURCE = "project"  # the label of roots that a stranger may have written
-NAMED_SOURCE = "given"  # the label of roots that the user named
+_CHANGED_WHILE_READ = "it changed while it was read"
 
 
 class _Context(NamedTuple):
@@ -55,6 +58,11 @@ class _Context(NamedTuple):
     @property
     def policies(self) -> Policies | None:
         return None if self.loaded is None else self.loaded.policies
+
+    @property
+    def can_block(self) -> bool:
+        """Whether a rule may block a skill for what it contains."""
+        return bool(self.revoked) or (self.policies is not None and self.policies.can_block)
 
     @property
     def policy_problem(self) -> str:
@@ -82,6 +90,7 @@ class TrustGate:
     open_sources: Callable[[], Callable[[str], str]] = lambda: lambda _: ""  # by folder
     revocations_file: str = ""
     is_server: bool = False  # whether the skills are those of a server
+    read_revoked: Callable[[], Mapping[str, str]] = dict  # further reasons by digest
 
     @property
     def watched_paths(self) -> Sequence[str]:
@@ -101,12 +110,13 @@ class TrustGate:
         examined: list[HashedFiles] = []
         warned: list[str] = []
         context = self._read_context()
-        can_block = bool(context.revoked) or (
-            context.policies is not None and context.policies.can_block
-        )
+        can_block = context.can_block
+        restricts_projects = self._restricts_projects(context)
         for skill in skills:
             origin = self._find_origin(skill, context)
-            needs_approval = origin in (Origin.PROJECT, Origin.LINK)
+            needs_approval = origin is Origin.LINK or (
+                origin is Origin.PROJECT and restricts_projects
+            )
             if not (needs_approval or can_block or self._judges(origin, context)):
                 cleared.append(ClearedSkill(skill))
                 continue
@@ -121,7 +131,13 @@ class TrustGate:
             if is_examined and one.hashed is not None:
                 examined.append(one.hashed)
             approved = self._get_approved_files(one) if needs_approval or is_examined else None
-            cleared.append(ClearedSkill(skill.with_approved(approved)))
+            ready = skill.with_approved(approved)
+            if not has_frontmatter_of_files(ready):
+                # The scan has read the description of another version.
+                changed = Decision(TrustAction.HOLD, TrustState.CHANGED, _CHANGED_WHILE_READ)
+                held.append(one._replace(decision=changed))
+                continue
+            cleared.append(ClearedSkill(ready))
         self._save(context)
         problems = (context.problem, context.policy_problem, context.revocation_problem)
         problem = "; ".join(filter(None, problems))
@@ -130,14 +146,25 @@ class TrustGate:
             warnings.append(f"used without an approval: {', '.join(warned)}")
         return Clearance(cleared, tuple(held), problem, tuple(warnings), tuple(examined))
 
+    def _restricts_projects(self, context: _Context) -> bool:
+        """Whether the profile or a policy may hold a skill because it is in the project."""
+        policies = context.policies
+        return self.policy != LOAD_EVERYTHING or (
+            policies is not None
+            and any(
+                policies.find_action(kind, TrustAction.LOAD)[0] is not TrustAction.LOAD
+                for kind in ("project", "changed")
+            )
+        )
+
     def _judges(self, origin: Origin, context: _Context) -> bool:
         """Whether a skill that needs no approval may still be held."""
         if context.records is None:
             return origin is not Origin.NAMED
         return context.has_blocks or bool(context.hold_rule)
 
-    def find_states(self, skills: Iterable[CatalogSkill]) -> SkillStates:
-        """Return the states of skills by location, with the signatures of their files.
+    def find_states(self, skills: Iterable[CatalogSkill]) -> Mapping[str, StateRow]:
+        """Return the states of skills by location, as rows for the cache.
 
         A state that could change unnoticed gets a signature that never matches, so that it is not
         reused. If the approvals cannot be read, all skills are new.
@@ -147,21 +174,28 @@ class TrustGate:
         if context.loaded is not None or context.revoked or context.revocation_problem:
             judged = self._judge_all(skills, context)
             return {
-                one.skill.location: (one.decision.state.value, {one.skill.location: None})
+                one.skill.location: (one.decision.state.value, [(one.skill.location, None)], b"")
                 for one in judged
             }
         clearance = self.clear(skills := [*skills])
-        held = {one.skill.location: one.decision.state.value for one in clearance.held}
-        independent = {one.location for one in clearance.cleared if one.approved is None}
+        held = {one.skill.location: one for one in clearance.held}
+        approved = {one.location: one.approved for one in clearance.cleared}
         states = {}
         for skill in skills:
-            state, location = held.get(skill.location, TrustState.APPROVED.value), skill.location
+            location = skill.location
+            one, shown = held.get(location), approved.get(location)
             known: Mapping[str, Signature | None] = {location: None}
             if not clearance.problem and self.hashes.is_stable(skill):
-                known = self.hashes.get(skill).signatures
-            elif location in independent:
+                hashed = self.hashes.get(skill)
+                decided = shown if one is None else one.hashed
+                # The files may have changed since the decision.
+                if decided is None or decided.files == hashed.files:
+                    known = hashed.signatures
+            elif one is None and shown is None:
                 known = {}
-            states[location] = state, known
+            state = TrustState.APPROVED if one is None else one.decision.state
+            files = b"" if shown is None else shown.encode()
+            states[location] = state.value, [*known.items()], files
         return states
 
     def judge_all(self, skills: Iterable[CatalogSkill]) -> list[HeldSkill]:
@@ -172,6 +206,18 @@ class TrustGate:
     def judge_each(self, skills: Iterable[CatalogSkill]) -> list[HeldSkill]:
         """Return the decision about each skill; without readable approvals, most are held."""
         return self._judge_all(skills, self._read_context())
+
+    def judge_bundle(self, name: str, bundle: Bundle, source: str = "") -> Decision | None:
+        """Return the decision about files in memory, such as an upload; None without rules.
+
+        Raises: SkillhallError from reading the files.
+        """
+        context, origin = self._read_context(), Origin.SERVER if self.is_server else Origin.NAMED
+        if not context.can_block and not self._judges(origin, context):
+            return None
+        finder = context.finder
+        evidence = None if finder is None else finder.examine_bundle(bundle, source)
+        return self._decide(name, HashedFiles(hash_files(bundle), {}), origin, context, evidence)
 
     def summarize(self, skill: CatalogSkill) -> TrustSummary:
         """Return who wrote and approved a skill, and whether agents of the project get it."""
@@ -230,25 +276,24 @@ class TrustGate:
 
     def _read_revoked(self, loaded: LoadedPolicies | None) -> tuple[Mapping[str, str], str]:
         """Return the revoked digests, and why a list cannot be used."""
+        reasons = self.read_revoked()
         # Most machines have no lists.
         if not self.revocations_file or not is_present(self.revocations_file):
-            return {}, ""
-        from skillhall._internal.catalog.trust.revoked_skills import (  # noqa: PLC0415
-            read_revocations,
-        )
+            return reasons, ""
+        from skillhall._internal.storage.revocation_store import RevocationStore  # noqa: PLC0415
 
         try:
-            known = read_revocations(self.revocations_file)
+            known = RevocationStore(self.store.directory).read()
         except ConfigInvalid as error:
-            return {}, str(error)
+            return reasons, str(error)
         except OSError as error:
-            return {}, f"the revocations cannot be read: {error.strerror}"
+            return reasons, f"the revocations cannot be read: {error.strerror}"
         problem = ""
         if loaded is not None and loaded.policies.holds_stale:
             now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             expired = ", ".join(known.find_expired(now))
             problem = f"the list of revocations has expired: {expired}" if expired else ""
-        return known.reasons, problem
+        return {**known.reasons, **reasons}, problem
 
     def _save(self, context: _Context) -> None:
         self.hashes.save()
@@ -277,17 +322,30 @@ class TrustGate:
         except (SkillhallError, OSError):
             unreadable = Decision(TrustAction.HOLD, TrustState.NEW, "its files cannot be read")
             return HeldSkill(skill, unreadable)
-        digest, name = hashed.digest, skill.name
-        facts = TrustFacts(digest, name, origin, self.project, self.policy, self.can_ask)
-        if context.finder is not None:
-            facts = facts._replace(evidence=context.finder.examine(skill, hashed))
+        finder = context.finder
+        evidence = None if finder is None else finder.examine(skill, hashed)
+        decision = self._decide(skill.name, hashed, origin, context, evidence)
+        return HeldSkill(skill, decision, hashed)
+
+    def _decide(
+        self,
+        name: str,
+        hashed: HashedFiles,
+        origin: Origin,
+        context: _Context,
+        evidence: SkillEvidence | None,
+    ) -> Decision:
+        digest, records, revoked = hashed.digest, context.records, context.revoked
+        if self.is_server and revoked and (published := hashed.published_digest) in revoked:
+            revoked = {**revoked, digest: revoked[published]}
+        facts = TrustFacts(digest, name, origin, self.project, self.policy, self.can_ask, evidence)
         approvals = () if records is None else records.list_approved(digest, name, hashed.files)
-        decision = decide(facts, approvals, context.policies, context.revoked)
+        decision = decide(facts, approvals, context.policies, revoked)
         is_exempt = origin in (Origin.OWN, Origin.NAMED) or decision.action is TrustAction.BLOCK
         if context.hold_rule and not is_exempt:
             state = TrustState.NEW if decision.is_cleared else decision.state
             decision = Decision(TrustAction.HOLD, state, context.hold_rule)
-        return HeldSkill(skill, decision, hashed)
+        return decision
 
     def _get_approved_files(self, one: HeldSkill) -> ApprovedFiles | None:
         if one.hashed is None:

@@ -59,11 +59,16 @@ class TrustSummary(NamedTuple):
     risk: str = ""
     signature: SignatureCheck = SignatureCheck()
     needs_approval: bool = True  # whether an approval would change the decision
+    evals: str = ""  # the latest eval results in one line
 
     def with_revocation(self, reason: str) -> TrustSummary:
         """Return the summary of a skill that this server revoked."""
         decision = Decision(TrustAction.BLOCK, TrustState.BLOCKED, f"it is revoked: {reason}")
         return self._replace(decision=decision)
+
+    def with_evals(self, text: str) -> TrustSummary:
+        """Return the summary with the latest eval results, which are no part of the decision."""
+        return self._replace(evals=text)
 
     @property
     def is_changed(self) -> bool:
@@ -90,6 +95,11 @@ class TrustSummary(NamedTuple):
             TrustLine("use", self._describe_use()),
         )
 
+    @property
+    def lines_with_evals(self) -> tuple[TrustLine, ...]:
+        """The four lines, and one about eval results if there are any."""
+        return (*self.lines, *([TrustLine("evals", self.evals)] if self.evals else []))
+
     def serialize(self) -> dict[str, object]:
         """Return the facts and the lines for JSON output."""
         approval = self.approval
@@ -108,6 +118,7 @@ class TrustSummary(NamedTuple):
             "signature": self.signature.shown_status.value,
             "approval": approved or None,
             "lines": [*map(str, self.lines)],
+            **({"evals": self.evals} if self.evals else {}),
         }
 
     def _describe_origin(self) -> str:

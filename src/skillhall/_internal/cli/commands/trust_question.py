@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import click
 
+from skillhall._internal.agents.agent_gate import open_gate
 from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 from skillhall._internal.catalog.trust.gate import (
     Clearance,
@@ -21,9 +22,7 @@ from skillhall._internal.cli.options import Command, can_ask, flag
 from skillhall._internal.cli.terminal import format_count, print_message, sanitize_line
 from skillhall._internal.policy.profiles import Profile
 from skillhall._internal.policy.trust.trust_action import TrustAction
-from skillhall._internal.policy.trust.trust_decision import TrustState
 from skillhall._internal.settings import Settings
-from skillhall._internal.wiring.skill_gate import open_gate, open_review
 
 _MAX_NAMES = 10  # of skills in a question or message
 
@@ -53,7 +52,9 @@ def trust_options(function: Command) -> Command:
 
 def open_command_gate(settings: Settings, profile: Profile, trust: TrustOptions) -> SkillGate:
     """Return the gate for a command, which asks only on a terminal."""
-    return open_gate(settings, profile, can_ask=can_ask(), trust_project=trust.trust_project)
+    return open_gate(
+        settings, profile.trust_policy, can_ask=can_ask(), trust_project=trust.trust_project
+    )
 
 
 def clear_for_model(
@@ -71,6 +72,9 @@ def ask_about_held(held: Sequence[HeldSkill], settings: Settings) -> bool:
     asked = [one for one in held if one.decision.action is TrustAction.ASK]
     if not asked:
         return False
+    # Most commands ask nothing.
+    from skillhall._internal.wiring.project_review import open_review
+
     review = open_review(settings, "question")
     count = format_count(len(asked), "skill")
     examined = review.gate.examine_all(asked[:_MAX_NAMES])
@@ -138,6 +142,6 @@ def _format_names(held: Sequence[HeldSkill], levels: Sequence[str] = ()) -> str:
 
 
 def _format_name(one: HeldSkill, level: str) -> str:
-    name, state = sanitize_line(one.skill.name), one.decision.state
-    marks = ", ".join(filter(None, (level, "" if state is TrustState.NEW else state)))
+    name, state = sanitize_line(one.skill.name), one.decision.state.value
+    marks = ", ".join(filter(None, (level, "" if state == "new" else state)))
     return f"{name} ({marks})" if marks else name

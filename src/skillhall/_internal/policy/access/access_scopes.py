@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 class AccessScope(StrEnum):
-    """What a token allows. A token may have several scopes."""
+    """Scope of a token. A token may have several."""
 
     READ = "read"  # skills, prompts and sessions
     WRITE = "write"  # change them
-    REVIEW = "review"  # approve versions of skills
-    ADMIN = "admin"  # sources, settings, and the server's git tokens
+    REVIEW = "review"  # approve versions of skills, and revoke digests
+    ADMIN = "admin"  # users, sources, inventories, and the server's git tokens
     AUDIT = "audit"  # read the audit log
     REPORT = "report"  # send inventories
 

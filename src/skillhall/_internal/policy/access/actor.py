@@ -22,14 +22,15 @@ class Via(StrEnum):
     MCP = "mcp"
     CLI = "cli"
     WEBHOOK = "webhook"
-    SYSTEM = "system"  # the server itself, such as a clean-up
+    SYSTEM = "system"  # the server itself, for example a cleanup
 
 
 class Actor(NamedTuple):
     """User, token and request behind a change. The audit log records it."""
 
     user: str = OPERATOR  # name of the user, or of the owner of the token
-    token: str = ""  # label of the token; "" for a password, OIDC or the operator's token
+    # Label of the token; "" for a password, OIDC or the operator's token. Commands: the OS user.
+    token: str = ""
     via: Via = Via.SYSTEM
     address: str = ""  # IP address of the client
     request_id: str = ""
@@ -41,7 +42,7 @@ class Actor(NamedTuple):
 
 
 class AuditedChange(NamedTuple):
-    """A change: who makes it, and the digests before and after, by subject. "" is none."""
+    """A change: who makes it, and the digests before and after, by subject; "" if none."""
 
     actor: Actor
     action: str  # name in the audit log, such as skill.edit
@@ -49,4 +50,3 @@ class AuditedChange(NamedTuple):
 
 
 SYSTEM_ACTOR = Actor("system")
-CLI_ACTOR = Actor(via=Via.CLI)  # the user who runs a command on the server's machine

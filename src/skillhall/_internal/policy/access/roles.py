@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Action(StrEnum):
-    """What a request does. Every route, MCP tool and page names one."""
+    """Action that a request performs. Every route, MCP tool and page names one."""
 
     READ = "read"  # approved skills, prompts and sessions
     MANAGE_OWN_ACCOUNT = "manage-own-account"  # own password, tokens and sign-ins
@@ -31,7 +31,7 @@ class Action(StrEnum):
 
 
 class Role(StrEnum):
-    """What a user may do. Each role includes the ones before it."""
+    """Role of a user. Each role includes the ones before it."""
 
     READER = "reader"
     AUTHOR = "author"

@@ -1,4 +1,4 @@
-"""Rows of the checklist: number, answer, question, evidence, and what is missing."""
+"""Rows of the security checklist: number, answer, question, evidence, and a note."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ ROWS: Final[tuple[_Row, ...]] = (
     (
         "3.3",
         YES,
-        "Does the skill do without unrestricted shell access?",
+        "Does the skill work without unrestricted shell access?",
         "finding:broad-tools finding:dynamic-command finding:dangerous-flag",
         "",
     ),
@@ -151,7 +151,7 @@ ROWS: Final[tuple[_Row, ...]] = (
         PARTLY,
         "Does the skill leave keys and passwords alone?",
         "finding:credential-exfil",
-        "Sending them away is reported, reading them is not.",
+        "Sending them to a host is reported, reading them is not.",
     ),
     (
         "4.1",
@@ -163,7 +163,7 @@ ROWS: Final[tuple[_Row, ...]] = (
     (
         "4.2",
         YES,
-        "Were hidden characters and encoded text looked for?",
+        "Were the files searched for hidden characters and encoded text?",
         (
             "finding:hidden-unicode finding:bidi-or-zero-width "
             "finding:hidden-comment finding:terminal-control command:scan"
@@ -348,7 +348,7 @@ ROWS: Final[tuple[_Row, ...]] = (
     (
         "8.3",
         YES,
-        "Were keys and passwords in the files looked for?",
+        "Were the files searched for keys and passwords?",
         "finding:hardcoded-secret command:scan",
         "",
     ),
@@ -420,7 +420,7 @@ ROWS: Final[tuple[_Row, ...]] = (
         PARTLY,
         "Do agents have credentials of their own, with an expiry?",
         "command:token",
-        "Agents get tokens of a server, not accounts.",
+        "Agents use tokens of a server; they have no accounts.",
     ),
     (
         "10.1",
@@ -462,6 +462,6 @@ ROWS: Final[tuple[_Row, ...]] = (
         PARTLY,
         "Does the skill have a manifest that every platform reads?",
         "command:validate",
-        "Further fields are read, never required.",
+        "Additional fields are read, but never required.",
     ),
 )

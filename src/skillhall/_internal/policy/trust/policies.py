@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall._internal.policy.trust.policy_file import Denial, PolicyFile, Requirement
-from skillhall._internal.policy.trust.risk_level import RiskLevel
 from skillhall._internal.policy.trust.trust_action import STRICTNESS, TrustAction, TrustPolicy
 from skillhall._internal.skill.bundle import fold_name
+from skillhall._internal.skill.risks.levels import RiskLevel
 
 if TYPE_CHECKING:
     from skillhall._internal.policy.trust.trust_decision import TrustFacts

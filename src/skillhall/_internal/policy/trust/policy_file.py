@@ -27,8 +27,8 @@ import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from skillhall._internal.policy.trust.risk_level import RiskLevel
 from skillhall._internal.policy.trust.trust_action import TrustAction
+from skillhall._internal.skill.risks.levels import RiskLevel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
+from skillhall._internal.strict_json import InvalidJson, JsonObject, render_json
 from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Revocation(NamedTuple):
 
 
 class RevocationEntry(NamedTuple):
-    """An entry in a server's history of revocations: revokes or reinstates a digest."""
+    """An entry in a server's history of revocations: it revokes or restores a digest."""
 
     number: int
     digest: str
@@ -107,47 +107,35 @@ def parse_revocation_list(data: bytes, name: str) -> RevocationList:
     if len(data) > MAX_LIST_SIZE:
         raise ConfigInvalid(name, f"the list is larger than {MAX_LIST_SIZE} bytes")
     try:
-        return read_revocation_list(parse_json(data, unique_keys=True), name)
+        return read_revocation_list(JsonObject.parse(data))
     except InvalidJson as error:
-        raise ConfigInvalid(name, f"the list is not valid JSON: {error}") from None
+        raise ConfigInvalid(name, str(error)) from None
 
 
-def read_revocation_list(value: object, name: str, where: str = "") -> RevocationList:
-    """Read a list from JSON values; `where` is the start of the names of its fields.
+def read_revocation_list(record: JsonObject) -> RevocationList:
+    """Read a list from a JSON object. Raises: InvalidJson.
 
-    Unknown fields are ignored, so that later versions can add some. Raises: ConfigInvalid.
+    Unknown fields are ignored, so that later versions can add some.
     """
-    if not isinstance(value, dict):
-        raise ConfigInvalid(name, f"{where.rstrip('.') or 'the list'} is not an object")
-    number, revoked = value.get("number"), value.get("revoked")
-    is_number = isinstance(number, int) and not isinstance(number, bool)
-    if not isinstance(number, int) or not is_number or not 0 <= number <= _MAX_NUMBER:
-        raise ConfigInvalid(name, f"{where}number is not a non-negative integer")
-    for field in ("issued", "expires"):
-        if not is_time(value.get(field)):
-            problem = f"{where}{field} is not a time in UTC, such as 2026-11-18T09:30:00Z"
-            raise ConfigInvalid(name, problem)
-    if not isinstance(revoked, list):
-        raise ConfigInvalid(name, f"{where}revoked is not a list")
-    entries = [
-        _read_revocation(one, name, f"{where}revoked[{position}]")
-        for position, one in enumerate(revoked)
-    ]
-    return RevocationList(number, value["issued"], value["expires"], tuple(entries))
+    number = record.require("number", int)
+    if number > _MAX_NUMBER:
+        raise record.build_error("number", f"is larger than {_MAX_NUMBER}")
+    issued, expires = record.require("issued", str), record.require("expires", str)
+    for field, text in (("issued", issued), ("expires", expires)):
+        if not is_time(text):
+            raise record.build_error(field, "is not a time in UTC, such as 2026-11-18T09:30:00Z")
+    revoked = tuple(map(_read_revocation, record.require_objects("revoked")))
+    return RevocationList(number, issued, expires, revoked)
 
 
-def _read_revocation(value: object, name: str, where: str) -> Revocation:
-    if not isinstance(value, dict):
-        raise ConfigInvalid(name, f"{where} is not an object")
-    texts = {field: value.get(field, "") for field in _REVOCATION_FIELDS}
-    for field, text in texts.items():
-        if not isinstance(text, str):
-            raise ConfigInvalid(name, f"{where}.{field} is not a string")
-    if not is_digest(texts["digest"]):
-        raise ConfigInvalid(name, f"{where}.digest is not sha256: and 64 hexadecimal digits")
+def _read_revocation(record: JsonObject) -> Revocation:
+    given = (field for field in _REVOCATION_FIELDS if field in record.fields)
+    texts = {field: record.require(field, str) for field in given}
+    if not is_digest(texts.get("digest", "")):
+        raise record.build_error("digest", "is not sha256: and 64 hexadecimal digits")
     return Revocation(**texts)
 
 
-def is_time(value: object) -> bool:
-    """Whether a value is a time in the format of lists. Such times sort as text."""
-    return isinstance(value, str) and _TIME.fullmatch(value) is not None
+def is_time(text: str) -> bool:
+    """Whether a text is a time in the format of lists. Such times sort as text."""
+    return _TIME.fullmatch(text) is not None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class TrustAction(StrEnum):
-    """What happens before a model can get a skill, from loosest to strictest."""
+    """Action before a model can get a skill, from loosest to strictest."""
 
     LOAD = "load"
     WARN = "warn"  # load it, with a warning

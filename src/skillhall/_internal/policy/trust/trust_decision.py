@@ -44,7 +44,7 @@ class TrustState(StrEnum):
 
 
 class ApprovalDecision(StrEnum):
-    """What an approval record says about a digest."""
+    """Decision about a digest in an approval record."""
 
     APPROVE = "approve"
     BLOCK = "block"

@@ -29,7 +29,7 @@ class ReviewMode(StrEnum):
 
 
 class VersionVerb(StrEnum):
-    """What can be done with a version."""
+    """Operation on a version."""
 
     SUBMIT = "submit"
     RETURN = "return"  # to the author, with a comment
@@ -63,7 +63,7 @@ TRANSITIONS: Mapping[VersionVerb, Transition] = {
 
 
 class Refusal(StrEnum):
-    """Why a verb cannot be applied to a version."""
+    """Reason why a verb cannot be applied to a version."""
 
     WRONG_STATE = "wrong-state"
     COMMENT_MISSING = "comment-missing"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.authoring.scaffold import build_skill_md
 from skillhall._internal.installer.install import AddReport, build_bundle, preflight_bundles
+from skillhall._internal.installer.install_rules import NO_RULES
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.folder_walk_rules import ALWAYS_SKIPPED
 from skillhall._internal.policy.profiles import LENIENT
@@ -21,6 +22,7 @@ from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.merge import FileState
+from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE
 from skillhall.errors import (
     NotAuthenticated,
     SkillhallError,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
+    from skillhall._internal.installer.install_rules import InstallRules
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.sources.server_api.prompt_client import (
         PromptClient,
@@ -119,10 +122,12 @@ def fetch_prompt_skills(
     server: PromptClient,
     prompt_filter: PromptFilter = ALL_PROMPTS,
     progress: Progress | None = None,
+    rules: InstallRules = NO_RULES,
 ) -> PromptBatch:
     """Fetch the prompts of a server as skills.
 
-    A prompt that cannot be fetched is recorded in the batch and does not stop the others.
+    Skills that the rules reject are skipped. A prompt that cannot be fetched is recorded in the
+    batch and does not stop the others.
     Raises: SourceUnavailable, NotAuthenticated, ServerRefused if the prompts cannot be listed or
     the server becomes unreachable; TooLarge if all prompts together are too large.
     """
@@ -147,7 +152,7 @@ def fetch_prompt_skills(
             size += len(result.text) + sum(map(len, result.files.values()))
             if size > MAX_BATCH_SIZE:
                 raise TooLarge("all prompts together", MAX_BATCH_SIZE)
-            _convert_prompt(choice, result, batch)
+            _convert_prompt(choice, result, batch, rules)
         if progress is not None:
             progress(_PROGRESS_STEP, done, len(choices))
     return batch
@@ -217,7 +222,7 @@ def _fetch_all(
 
 
 def _convert_prompt(
-    choice: _ChosenPrompt, fetched: RemotePromptContent, batch: PromptBatch
+    choice: _ChosenPrompt, fetched: RemotePromptContent, batch: PromptBatch, rules: InstallRules
 ) -> None:
     """Add the prompt to the batch: as a skill, or as skipped if it is rejected."""
     prompt, folder = choice
@@ -233,6 +238,8 @@ def _convert_prompt(
         return
     files = {SKILL_MD: FileState(data, executable=False)}
     for path, content in fetched.files.items():
+        if path == SIGNATURE_FILE:
+            continue  # it covers the SKILL.md of the repository, not the one written here
         if any(part.startswith(".") or part in ALWAYS_SKIPPED for part in path.split("/")):
             message = "left out of the skill's files: hidden files are not written"
             hidden_path = f"{folder}/{path}"
@@ -242,7 +249,7 @@ def _convert_prompt(
         else:
             files[path] = FileState(content, is_script(path, content))
     report = AddReport()
-    if preflight_bundles([build_bundle(folder, files)], "", report):
+    if preflight_bundles([build_bundle(folder, files)], "", report, rules):
         batch.skills.append(PromptSkill(prompt.name, folder, dict(sorted(files.items()))))
     else:
         batch.skipped.append(SkippedPrompt(prompt.name, folder, "rejected"))

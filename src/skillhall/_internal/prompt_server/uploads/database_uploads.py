@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
+from skillhall._internal.policy.access.actor import Actor
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompt_server.folder_reader import read_folder
 from skillhall._internal.prompt_server.prompt_model import IngestResult
@@ -60,7 +60,7 @@ class DatabaseUploads:
         self._versions: dict[str, _CachedVersion] = {}
         self._invalidation_count = 0
 
-    def ingest(self, upload: Upload, actor: Actor = SYSTEM_ACTOR) -> IngestResult:
+    def ingest(self, upload: Upload, actor: Actor) -> IngestResult:
         """Store an upload under its name. A rejected upload changes nothing.
 
         Raises: UploadRejected, TooLarge, DatabaseUnavailable, DatabaseFull.

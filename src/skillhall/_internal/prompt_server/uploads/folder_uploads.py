@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, AuditedChange
+from skillhall._internal.policy.access.actor import AuditedChange
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompt_server.folder_reader import read_folder
 from skillhall._internal.prompt_server.prompt_model import IngestResult
@@ -76,7 +76,7 @@ class FolderUploads:
         self._lock = threading.Lock()
         self._last_use_ns = 0  # nanoseconds since 1970
 
-    def ingest(self, upload: Upload, actor: Actor = SYSTEM_ACTOR) -> IngestResult:
+    def ingest(self, upload: Upload, actor: Actor) -> IngestResult:
         """Store an upload under its name. A rejected upload changes nothing.
 
         Raises: UploadRejected, TooLarge, OSError, DatabaseUnavailable.

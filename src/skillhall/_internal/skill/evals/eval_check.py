@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.bundle import Bundle, RelativePath, parent_folders
+from skillhall._internal.skill.evals.eval_assertion import CheckKind
 from skillhall._internal.skill.evals.eval_file import (
     MAX_EVAL_FILE_BYTES,
+    EvalCase,
     FileMention,
     parse_eval_file,
     parse_trigger_file,
@@ -31,7 +33,7 @@ TRIGGER_PATHS = (
 
 
 @dataclass(frozen=True, slots=True)
-class EvalSummary:
+class EvalFileCheck:
     """The eval files of a skill: counts, and findings with paths inside the skill."""
 
     has_evals: bool
@@ -41,7 +43,7 @@ class EvalSummary:
     findings: tuple[Finding, ...]
 
 
-def check_evals(bundle: Bundle, skill_name: str) -> EvalSummary:
+def check_evals(bundle: Bundle, skill_name: str) -> EvalFileCheck:
     """Read the eval files of a bundle. Never raises on bad input."""
     left_out = {finding.path for finding in bundle.findings if finding.path}
     findings: list[Finding] = []
@@ -58,14 +60,24 @@ def check_evals(bundle: Bundle, skill_name: str) -> EvalSummary:
             parsed = parse_eval_file(data, skill_name)
             cases = len(parsed.cases)
             assertions = sum(len(case.assertions) for case in parsed.cases)
-            mentions = [mention for case in parsed.cases for mention in case.files]
+            mentions = [mention for case in parsed.cases for mention in _list_files(case)]
             found = [*parsed.findings, *_check_files(bundle, mentions, left_out)]
             findings += (finding.with_location(path) for finding in found)
         else:
             triggers = parse_trigger_file(data, skill_name)
             queries += len(triggers.queries)
             findings += (finding.with_location(path) for finding in triggers.findings)
-    return EvalSummary(has_evals, cases, assertions, queries, tuple(findings))
+    return EvalFileCheck(has_evals, cases, assertions, queries, tuple(findings))
+
+
+def _list_files(case: EvalCase) -> list[FileMention]:
+    """Return the input files of a case and the scripts of its assertions."""
+    scripts = [
+        FileMention(assertion.check.value, assertion.line)
+        for assertion in case.assertions
+        if assertion.check is not None and assertion.check.kind is CheckKind.SCRIPT
+    ]
+    return [*case.files, *scripts]
 
 
 def _exists(bundle: Bundle, path: str, left_out: set[str]) -> bool:

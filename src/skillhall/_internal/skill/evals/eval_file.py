@@ -7,6 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from skillhall._internal.config_file.line_numbers import KeyPath, iter_json_lines
+from skillhall._internal.skill.evals.eval_assertion import (
+    TEXT_KEYS,
+    CheckProblem,
+    EvalAssertion,
+    describe_check,
+    known_keys,
+    parse_check,
+)
 from skillhall._internal.skill.finding import Code, Finding
 
 if TYPE_CHECKING:
@@ -22,11 +30,11 @@ _PROMPT_KEYS = ("prompt", "query", "input")
 _QUERY_KEYS = ("query", "prompt", "input")
 _EXPECTED_KEYS = ("expected_output", "expected")
 _ASSERTION_KEYS = ("assertions", "expectations")
-_ASSERTION_TEXT_KEYS = ("text", "check", "name", "description")
 _FILE_KEYS = frozenset({"skill_name", *_LIST_KEYS})
-_CASE_KEYS = frozenset({"id", "files", *_PROMPT_KEYS, *_EXPECTED_KEYS, *_ASSERTION_KEYS})
+_CASE_KEYS = frozenset(
+    {"id", "files", "needs_scripts", *_PROMPT_KEYS, *_EXPECTED_KEYS, *_ASSERTION_KEYS}
+)
 _TRIGGER_KEYS = frozenset({"id", "should_trigger", *_QUERY_KEYS})
-_ASSERTION_OBJECT_KEYS = frozenset({"id", "type", *_ASSERTION_TEXT_KEYS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,8 @@ class EvalCase:
     prompt: str
     expected_output: str
     files: tuple[FileMention, ...]
-    assertions: tuple[str, ...]
+    assertions: tuple[EvalAssertion, ...]
+    needs_scripts: bool = False  # whether the agent must run scripts of the skill
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +156,10 @@ class _Reader:
         files = self._read_files(entry)
         assertions = self._read_assertions(entry)
         prompt = self._read_text(entry, _PROMPT_KEYS)
-        return EvalCase(case_id, prompt, expected, files, assertions) if prompt else None
+        needs_scripts = self._read_flag(entry, "needs_scripts")
+        if not prompt:
+            return None
+        return EvalCase(case_id, prompt, expected, files, assertions, needs_scripts)
 
     def read_query(self, entry: _Object) -> TriggerQuery | None:
         """Return the query; `None` if a field is missing or has the wrong type."""
@@ -286,6 +298,13 @@ class _Reader:
         self._add(Code.EVAL_FORM, message, (*entry.path, key))
         return ()
 
+    def _read_flag(self, entry: _Object, key: str) -> bool:
+        value = entry.fields.get(key, False)
+        if not isinstance(value, bool):
+            message = f"{key!r} must be a boolean, not {_describe(value)}"
+            self._add(Code.EVAL_FORM, message, (*entry.path, key), "use true or false")
+        return value is True
+
     def _read_files(self, entry: _Object) -> tuple[FileMention, ...]:
         files = []
         for number, value in enumerate(self._read_list(entry, "files")):
@@ -294,25 +313,38 @@ class _Reader:
                 files.append(FileMention(text, self._line(path)))
         return tuple(files)
 
-    def _read_assertions(self, entry: _Object) -> tuple[str, ...]:
+    def _read_assertions(self, entry: _Object) -> tuple[EvalAssertion, ...]:
         # Versions of the guide differ in the name of the key, so neither is a deviation.
         key = next((key for key in _ASSERTION_KEYS if key in entry.fields), _ASSERTION_KEYS[0])
-        texts = (
+        assertions = (
             self._read_assertion(value, (*entry.path, key, number))
             for number, value in enumerate(self._read_list(entry, key))
         )
-        return tuple(filter(None, texts))
+        return tuple(one for one in assertions if one is not None)
 
-    def _read_assertion(self, value: object, path: KeyPath) -> str:
+    def _read_assertion(self, value: object, path: KeyPath) -> EvalAssertion | None:
         if not isinstance(value, dict):
-            return self._check_text(value, "an assertion", path)
+            text = self._check_text(value, "an assertion", path)
+            return EvalAssertion(text, line=self._line(path)) if text else None
         self._add(Code.EVAL_VARIANT, "an assertion is an object instead of text", path)
-        self._note_unknown_keys(_Object(value, path), _ASSERTION_OBJECT_KEYS)
-        key = next((key for key in _ASSERTION_TEXT_KEYS if key in value), None)
-        if key is None:
+        self._note_unknown_keys(_Object(value, path), known_keys(value.get("type")))
+        key = next((key for key in TEXT_KEYS if key in value), None)
+        text = "" if key is None else self._check_text(value[key], "an assertion", (*path, key))
+        check = parse_check(value)
+        if isinstance(check, CheckProblem):
+            self._add_check_problem(check, path, is_judged=bool(text))
+            check = None
+        if check is not None and not text:
+            text = describe_check(check)
+        if not text and key is None:
             self._add(Code.EVAL_FORM, "the assertion has no 'text'", path)
-            return ""
-        return self._check_text(value[key], "an assertion", (*path, key))
+        return EvalAssertion(text, check, self._line(path)) if text else None
+
+    def _add_check_problem(self, problem: CheckProblem, path: KeyPath, *, is_judged: bool) -> None:
+        """Report an unusable check; an assertion that also has a text is left to the judge."""
+        code = Code.EVAL_VARIANT if is_judged else Code.EVAL_FORM
+        message = f"{problem.message}; a model judges the text" if is_judged else problem.message
+        self._add(code, message, (*path, problem.key))
 
     def _note_unknown_keys(self, entry: _Object, known: frozenset[str]) -> None:
         for key in entry.fields:

@@ -12,6 +12,7 @@ from itertools import islice
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.exfiltration_rules import EXFILTRATION_RULE
+from skillhall._internal.skill.risks.lazy_pattern import LazyPattern
 from skillhall._internal.skill.risks.rule_engine import (
     Finder,
     Piece,
@@ -32,7 +33,7 @@ from skillhall._internal.skill.risks.triggers import (
     with_literals,
 )
 
-_DOWNLOADED_URL = re.compile(r"\bhttps?://[^\s\"'`<>|)\\]{1,300}")
+_DOWNLOADED_URL = LazyPattern(r"\bhttps?://[^\s\"'`<>|)\\]{1,300}")
 _HTTPS = "https://"
 # Well-known installers that guides pipe into a shell: host and start of the path. Only hosts or
 # paths whose content one trusted owner controls.
@@ -111,16 +112,18 @@ def _find_installer(*, is_known: bool) -> Finder:
 
 
 _ARCHIVE = r"\.(?:zip|rar|7z)\b|\b(?:unzip|unrar|archive|extract|unpack)\b"
-_PASSWORD_IN_TEXT = re.compile(
+_PASSWORD_IN_TEXT = LazyPattern(
     r"\bpass(?:word|phrase|code|wd)?\b(?:\s{1,3}is)?\s{0,3}[:=]?\s{0,3}"
     r"[\"'`*]{1,3}([\w!@#$%.-]{3,40})[\"'`*]"
 )
 # Case matters: "unzip -p" prints, "unzip -P" takes a password.
-_PASSWORD_OPTION = re.compile(
+_PASSWORD_OPTION = LazyPattern(
     r"\bunzip\b[^\n|;]{0,60}\s-P\s{0,2}[\"']?([\w!@#%.-]{3,40})"
     r"|\b(?:7z[ar]?|unrar)\s{1,4}[xe]\b[^\n|;]{0,80}\s-p[\"']?([\w!@#%.-]{3,40})"
 )
-_PLACEHOLDER = re.compile(r"(?i)pass|pwd|secret|your|example|xxx|protected|incorrect|required|test")
+_PLACEHOLDER = LazyPattern(
+    r"(?i)pass|pwd|secret|your|example|xxx|protected|incorrect|required|test"
+)
 _find_archive = any_of(_ARCHIVE)
 
 
@@ -314,20 +317,20 @@ PASTE_RULE = RiskRule(
     lambda _: None,
     combine_words("paste pasting", "terminal prompt line powershell cmd box dialog"),
 )
-_PASTE_REQUEST = re.compile(
+_PASTE_REQUEST = LazyPattern(
     r"\bpast(?:e|ing)\b[^.\n]{0,60}\bin(?:to|side)?\s{1,3}"
     r"(?:the |your |a |an? open )?(?:\w{1,12} ){0,2}"
     r"(?:terminal|command prompt|command line|powershell|cmd|run (?:box|dialog))\b"
 )
-_VISIBLE_COMMAND = re.compile(r"```|~~~|`[^`\n]{3,}`|^ {4,}\S|^\s{0,8}\$ ", re.MULTILINE)
-_DOWNLOAD_OR_DECODE = re.compile(
+_VISIBLE_COMMAND = LazyPattern(r"```|~~~|`[^`\n]{3,}`|^ {4,}\S|^\s{0,8}\$ ", re.MULTILINE)
+_DOWNLOAD_OR_DECODE = LazyPattern(
     r"\b(?:iex|invoke-expression|mshta|certutil|bitsadmin|osascript)\b|frombase64string"
     r"|\bbase64\s{1,4}(?:-d\b|--decode\b)|\s-e(?:nc|ncodedcommand)\s|\|\s{0,4}(?:ba|z)?sh\b"
     r"|\b(?:ba|z)?sh\s{1,4}(?:-c\s{1,4})?[\"']?(?:<\(|\$\()\s{0,4}(?:curl|wget)\b"
 )
 # The request is about a command, and not about some text.
-_COMMAND_WORD = re.compile(r"\b(?:it|command|this|that|them|script|line)\b")
-_REMOTE_URL = re.compile(r"https?://(?!localhost|127\.)")
+_COMMAND_WORD = LazyPattern(r"\b(?:it|command|this|that|them|script|line)\b")
+_REMOTE_URL = LazyPattern(r"https?://(?!localhost|127\.)")
 
 
 def find_paste_requests(lines: ScannedText, is_mention: Callable[[int], bool]) -> Iterator[RuleHit]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.risks.lazy_pattern import LazyPattern
 from skillhall._internal.skill.risks.rule_engine import (
     Piece,
     RiskRule,
@@ -137,21 +138,23 @@ EXFILTRATION_RULE = RiskRule(
 _find_packing = either(
     in_order(_READ_OR_PACK, _CREDENTIAL_FOLDER), in_order(_CREDENTIAL_FOLDER, _READ_OR_PACK)
 )
-_CREDENTIAL_FOLDER_PATTERN = re.compile(_CREDENTIAL_FOLDER)
-_ARCHIVE_NAME = re.compile(
+_CREDENTIAL_FOLDER_PATTERN = LazyPattern(_CREDENTIAL_FOLDER)
+_ARCHIVE_NAME = LazyPattern(
     r"(?<![\w$.{}-])([\w$.{}-]{1,60}?)\.(?:tgz|tar|gz|zip|bz2|xz|zst|7z|b64|txt|bin|dat|enc|json)\b"
 )
-_ASSIGNMENT = re.compile(
+_ASSIGNMENT = LazyPattern(
     r"(?:^|[\s;(])(?:export\s{1,3}|const\s{1,3}|let\s{1,3}|var\s{1,3}|\$)?([a-z_]\w{0,40})\s{0,3}"
     r"(?::?=)(?!=)|\bas\s{1,3}([a-z_]\w{0,40})|\bfor\s{1,3}([a-z_]\w{0,40})\s{1,3}in\b"
     r"|make_archive\(\s{0,3}[\"'](?:[\w./~-]{0,60}/)?([\w-]{1,40})[\"']"
 )
-_ARCHIVE_ADDITION = re.compile(r"\b([a-z_]\w{0,30})\.(?:add|write|append|update|extend|writestr)\(")
-_ARCHIVE_TARGET = re.compile(
+_ARCHIVE_ADDITION = LazyPattern(
+    r"\b([a-z_]\w{0,30})\.(?:add|write|append|update|extend|writestr)\("
+)
+_ARCHIVE_TARGET = LazyPattern(
     r"(?:fileobj\s{0,2}=\s{0,2}|zipfile\(\s{0,2}|open\(\s{0,2}(?!fileobj))([a-z_]\w{0,30})\b"
 )
 _MAX_OPEN_DISTANCE = 1500  # characters between opening an archive and adding to it
-_SEND_COMMAND = re.compile(
+_SEND_COMMAND = LazyPattern(
     rf"{_UPLOAD}|\b(?:scp|rsync|sftp)\b[^\n]{{0,200}}[\w.@-]{{1,80}}:|{_PIPE_TO_NETWORK}"
     r"|\b(?:nc|ncat|netcat)\b[^\n]{0,80}<|\b(?:curl|wget)\b[^\n]{0,200}\s(?:-t|--upload-file)"
 )

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.invisible_characters import BLACK_FLAG, FLAG_TAGS
+from skillhall._internal.skill.risks.lazy_pattern import LazyPattern
 from skillhall._internal.skill.risks.rule_engine import (
     MAX_EXCERPT_LENGTH,
     MAX_PIECE_LENGTH,
@@ -31,23 +32,23 @@ _INVISIBLE_RUN = re.compile(
     "[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff"
     "\U000e0000-\U000e007f\U000e0100-\U000e01ef]+"
 )
-_TAG = re.compile("[\U000e0000-\U000e007f]+")
-_SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-_FLAG_TAGS = re.compile(FLAG_TAGS)
+_TAG = LazyPattern("[\U000e0000-\U000e007f]+")
+_SELECTOR = LazyPattern("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_FLAG_TAGS = LazyPattern(FLAG_TAGS)
 _DIRECTION_OVERRIDES = "\u202d\u202e"
 _DIRECTION_MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2068\u2069"
 _JOINERS = "\u200c\u200d"
 _EMOJI_JOINER, _ZERO_WIDTH_SPACE, _PRESENTATION_SELECTORS = "\u200d", "\u200b", "\ufe0e\ufe0f"
-_RIGHT_TO_LEFT = re.compile(
+_RIGHT_TO_LEFT = LazyPattern(
     "[\u05d0-\u05f2\u0620-\u064a\u066e-\u06d3\u06fa-\u088e\ufb1d-\ufdfb\ufe70-\ufefc"
     "\U00010800-\U00010fff\U0001e800-\U0001eeff]"
 )
 # Scripts that join letters or are written without spaces.
-_COMPLEX_SCRIPTS = re.compile(
+_COMPLEX_SCRIPTS = LazyPattern(
     "[\u0590-\u109f\u1780-\u18af\u1900-\u1cff\u3000-\u30ff\u3400-\u9fff\ua800-\uabff\ufb1d-\ufdff"
     "\ufe70-\ufefc\U00010a00-\U00011fff\U0001e900-\U0001e95f]"
 )
-_HAN = re.compile("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_HAN = LazyPattern("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _MAX_JOINERS = 2  # in one run
 
 
@@ -162,8 +163,8 @@ def _is_stray(run: _InvisibleRun, is_right_to_left: Callable[[int], bool]) -> bo
 # C0 except tab and newline, delete, and C1. NUL bytes and carriage returns were removed before.
 _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f]")
 # UTF-8 that was decoded as Latin-1: damaged letters, not controls.
-_MOJIBAKE = re.compile("[\u00c2-\u00f4][\u0080-\u00bf]{1,3}")
-_PAGE_BREAK = re.compile("^\x0c", re.MULTILINE)
+_MOJIBAKE = LazyPattern("[\u00c2-\u00f4][\u0080-\u00bf]{1,3}")
+_PAGE_BREAK = LazyPattern("^\x0c", re.MULTILINE)
 
 
 def find_control_characters(lines: ScannedText) -> Iterator[RuleHit]:
@@ -184,50 +185,50 @@ def find_control_characters(lines: ScannedText) -> Iterator[RuleHit]:
 
 _OPEN, _CLOSE = "<!--", "-->"
 COMMENT_TRIGGERS = with_literals({_OPEN: ""})
-_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
+_FENCE = LazyPattern(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 # Instructions that are never notes to another author: send data, run something from the web, or
 # ignore instructions or the user.
-_EXTERNAL_DESTINATION = re.compile(
+_EXTERNAL_DESTINATION = LazyPattern(
     r"\b(?:to|via|through|into)\s[^\n]{0,20}?"
     r"(?:https?://|ftp://|[\w.]{1,40}@[\w-]{1,40}\.\w|webhook|(?:remote|our|external) server)"
 )
-_SEND_VERB = re.compile(
+_SEND_VERB = LazyPattern(
     r"\b(?:send|post|upload|exfiltrate|forward|e-?mail|transmit|leak|submit|report|copy|append"
     r"|paste|include|embed|encode|attach|put|write|share|pass)(?:s|ing)?\b"
 )
 _MAX_SEND_DISTANCE = 100  # characters between the verb and the destination
-_SECRETS = re.compile(
+_SECRETS = LazyPattern(
     r"\.env\b|\.ssh\b|\.aws\b|\bid_rsa\b|\bsecrets?\b|\bpasswords?\b|\bcredentials?\b|\bcookies?\b"
     r"|\btokens?\b(?!\s(?:page|name|count|limit|budget|usage|type))|\benvironment variables?\b"
     r"|\b(?:api|private|access|ssh)[ _-]keys?\b|\bwallets?\b|\bsystem prompt\b|\bfile contents?\b"
     r"|\b(?:chat|conversation|message) (?:history|log)\b|\bsource code\b"
 )
-_RUN_VERB = re.compile(
+_RUN_VERB = LazyPattern(
     r"\b(?:run|execute|install|download|fetch|curl|wget|load|read|open|visit|follow|call)\b"
 )
-_REMOTE_CODE = re.compile(
+_REMOTE_CODE = LazyPattern(
     r"\b(?:curl|wget|npx|pipx?|npm|bash|sh|powershell|iex)\b[^\n]{0,80}https?://"
     r"|https?://\S{1,200}\.(?:sh|ps1|py|js|exe|md|txt)\b|\|\s{0,4}(?:ba|z)?sh\b|\brm\s+-rf\b"
 )
-_INSTRUCTION_OVERRIDE = re.compile(
+_INSTRUCTION_OVERRIDE = LazyPattern(
     r"\b(?:ignore|disregard|forget|override|bypass)\b[^.]{0,40}\b(?:instructions?|rules|prompts?"
     r"|guidelines|safety|everything|warnings?|approvals?|confirmations?|polic(?:y|ies))\b"
     r"|\b(?:do not|don['’]t|never|without)\s+(?:tell|inform|mention|show|notify|reveal|ask|alert)"
     r"(?:ing)?\s+(?:this|the user|users?|anyone|it|them)\b|\bpretend\b|\b(?:act|behave) as\b"
 )
-_ADDRESSES_AGENT = re.compile(
+_ADDRESSES_AGENT = LazyPattern(
     r"\b(?:you must|you should|you are|assistants?|agents?|the model|ai|llms?|claude|gpt|copilot"
     r"|gemini|important|system|when the user|if the user|whenever)\b"
 )
 # Notes to other authors, and directives for tools.
-_AUTHOR_NOTE = re.compile(
+_AUTHOR_NOTE = LazyPattern(
     r"[\s\W]{0,20}(?:todo|fixme|markdownlint|prettier|eslint|textlint|vale|toc|cspell|optional"
     r"|replace|fill|insert|describe|delete this|remove this|example|template|generated"
     r"|auto-?generated|do not edit|source|see|begin|end|start|keep|customi[sz]e|add|list|edit"
     r"|placeholder|license|spdx|copyright|vim|omit|if you|when you|for each|use this|adapt|update"
     r"|change|note for|notes? to (?:the )?(?:author|maintainer|editor|contributor)s?)\b"
 )
-_WORDS = re.compile(r"[a-z0-9]+")
+_WORDS = LazyPattern(r"[a-z0-9]+")
 _MIN_WORDS = 4
 
 
@@ -295,9 +296,9 @@ _MAX_DECODED_LENGTH = 4000  # characters of a run that are decoded
 _RUN_CHARACTERS = f"{string.ascii_letters}{string.digits}+/".encode()
 _TO_RUNS = bytes(ord("x" if byte in _RUN_CHARACTERS else " ") for byte in range(256))
 _SHORTEST_RUN = b"x" * 40  # that `_RUN` matches
-_RUN = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,}+={0,2}")
+_RUN = LazyPattern(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,}+={0,2}")
 # Two or more long lines, and a last one that may be shorter.
-_WRAPPED = re.compile(
+_WRAPPED = LazyPattern(
     r"(?m)^[ \t]{0,12}[A-Za-z0-9+/]{60,100}$(?:\n[ \t]{0,12}[A-Za-z0-9+/]{60,100}$){1,2000}+"
     r"(?:\n[ \t]{0,12}[A-Za-z0-9+/]{2,100}={0,2}$)?"
 )
@@ -309,7 +310,7 @@ _HARMLESS_PREFIXES = ("base64,", "sha1-", "sha256-", "sha384-", "sha512-", "sha2
 _MAX_PREFIX_LENGTH = 8
 # Hex digests, protein sequences and words.
 _NOT_BASE64 = re.compile(r"[0-9a-f]+|[0-9A-F]+|[A-Z]+|[a-z]+|[0-9]+")
-_COMMAND = re.compile(
+_COMMAND = LazyPattern(
     r"\b(?:curl|wget|iwr|irm|nc|ncat)\s[^\n]{0,200}(?:https?://|[0-9]{1,3}\.[0-9]{1,3}\.)"
     r"|/bin/(?:ba|z)?sh\b|\|\s{0,4}(?:ba|z)?sh\b|\b(?:ba|z)?sh\s+-c\b|/dev/tcp/"
     r"|\bos\.system\(|\bsubprocess\.|\bexec\(|\beval\(|(?i:invoke-expression|downloadstring)"
@@ -321,7 +322,7 @@ def has_base64_run(lines: ScannedText) -> bool:
     if _SHORTEST_RUN not in lines.value_shape:
         return False
     # URLs are long too, but have other characters.
-    return _SHORTEST_RUN in lines.lower_bytes.translate(_TO_RUNS)
+    return _SHORTEST_RUN in lines.encoded.translate(_TO_RUNS)
 
 
 def find_base64(lines: ScannedText) -> Iterator[RuleHit]:

@@ -6,9 +6,8 @@ can make a pattern slow. There is no rule for words like "always" and "must": ev
 
 from __future__ import annotations
 
-import re
-
 from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.risks.lazy_pattern import LazyPattern
 from skillhall._internal.skill.risks.rule_engine import Piece, RiskRule, any_of, either, split_words
 from skillhall._internal.skill.risks.triggers import (
     Trigger,
@@ -25,17 +24,17 @@ _NOT = (
     r"(?:ever\s{1,3})?"
 )
 _FROM_USER = rf"(?:\s{{1,3}}\w{{1,20}}){{0,3}}\s{{1,3}}from\s{{1,3}}{_USER}"
-_WITHOUT_INFORMING = re.compile(
+_WITHOUT_INFORMING = LazyPattern(
     rf"\bwithout\s{{1,3}}(?:telling|informing|notifying|alerting|asking)\s{{1,3}}{_USER}"
     # A clause here names what to report, so the sentence is not about secrecy.
     r"(?!\s{1,3}(?:why|that|what|whether|how|which|when|where|to|it|they|their|the|a|an|any|for)\b)"
 )
-_NEGATED = re.compile(
+_NEGATED = LazyPattern(
     r"\b(?:no|not|never|avoid|cannot|refuse|forbidden|unless|instead)\b|n['’]t\b|\?"
 )
 _MAX_NEGATION_DISTANCE = 160  # characters in the same sentence
 # An instruction starts with a verb or says "you must", unlike "The client disconnects without …".
-_IMPERATIVE = re.compile(
+_IMPERATIVE = LazyPattern(
     r"^[\s>*_#\d.)(-]{0,12}(?:(?:then|also|and|next|always|silently|quietly|secretly|please|finally"
     r"|first|automatically|just|simply)[\s,]{1,3}){0,3}"
     r"(?:run|execute|copy|send|upload|install|read|delete|remove|modify|add|write|save|collect|post"

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from skillhall._internal.skill.risks.lazy_pattern import LazyPattern
 from skillhall._internal.skill.risks.rule_engine import ScannedText
 
 # Limits of the context that is searched, in characters unless noted. They bound the work
@@ -26,21 +27,21 @@ _MAX_OPENER_DISTANCE = 3000  # between a line and the less indented line that it
 _MAX_ROWS = 200  # lines of a table or quotation
 _MAX_INTRODUCTION_LINES = 40  # lines between the match and the introduction of its list or code
 
-_FENCE = re.compile(r"\s{0,12}(?:>\s?)?(`{3,}|~{3,})")
-_HEADING = re.compile(r"\s{0,3}(#{1,6})\s+(.*)|\s{0,3}\*\*([^*\n]{2,80})\*\*:?\s*$")
-_ITEM = re.compile(r"(\s*)(?:[-*+•]|\d{1,3}[.)])\s")
-_TABLE = re.compile(r"\s{0,6}\|.*\|")
+_FENCE = LazyPattern(r"\s{0,12}(?:>\s?)?(`{3,}|~{3,})")
+_HEADING = LazyPattern(r"\s{0,3}(#{1,6})\s+(.*)|\s{0,3}\*\*([^*\n]{2,80})\*\*:?\s*$")
+_ITEM = LazyPattern(r"(\s*)(?:[-*+•]|\d{1,3}[.)])\s")
+_TABLE = LazyPattern(r"\s{0,6}\|.*\|")
 # The delimiter row of a table without outer bars.
-_DELIMITER = re.compile(r"\s{0,6}:?-{2,}:?\s{0,4}\|[\s:|-]{2,200}$")
+_DELIMITER = LazyPattern(r"\s{0,6}:?-{2,}:?\s{0,4}\|[\s:|-]{2,200}$")
 _BOLD_LEVEL = 7  # a bold line ranks below the six levels of headings
-_SENTENCE_END = re.compile(
+_SENTENCE_END = LazyPattern(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)[.!?:](?=[\s\"”'*_)])|[\u3002\uff01\uff1f]|\n\s*\n"
 )
 # Info strings of code blocks in languages for detection rules.
-_RULE_LANGUAGE = re.compile(
+_RULE_LANGUAGE = LazyPattern(
     r"(?<=[`~])\s{0,3}(?:yara|yar|sigma|semgrep|snort|suricata|rego|falco)\b"
 )
-_FIELD = re.compile(r"\s*[\w-]{1,40}:\s*$")
+_FIELD = LazyPattern(r"\s*[\w-]{1,40}:\s*$")
 
 # Words for attacks, and for detecting them.
 _THREAT_TERMS = (
@@ -60,32 +61,32 @@ _NEVER = (
     r"(?:never|do\s+not|don['’]t|avoid|must\s+(?:not|never)|should\s+(?:not|never)|shouldn['’]t)"
 )
 _WARNING_SYMBOLS = "\u274c\u2717\u2718\u26d4\U0001f6ab\U0001f6a9"
-_THREAT_PATTERN = re.compile(
+_THREAT_PATTERN = LazyPattern(
     rf"\b(?:{_THREAT_TERMS})\b|\b(?:{_DETECTION_VERBS})|[{_WARNING_SYMBOLS}]"
 )
-_JUDGMENT_PATTERN = re.compile(
+_JUDGMENT_PATTERN = LazyPattern(
     rf"{_THREAT_PATTERN.pattern}|\b(?:problems?|risks?|concerns?|unreviewed|unverified|hard\s+to\s+audit)\b"
 )
 # Headings and introductions may also start with "never".
-_PROHIBITION_PATTERN = re.compile(
+_PROHIBITION_PATTERN = LazyPattern(
     rf"\b(?:{_THREAT_TERMS})\b|\b(?:{_DETECTION_VERBS})|[{_WARNING_SYMBOLS}]|^[\s>*_#\d.)-]{{0,12}}(?:you\s+)?{_NEVER}\b"
     r"|\bwhat\s+not\s+to\b|\bnot\s+allowed\b|\bdon['’]ts\b"
 )
-_NEGATION_PATTERN = re.compile(
+_NEGATION_PATTERN = LazyPattern(
     rf"\b(?:{_NEVER}\s+(?:ever\s+|blindly\s+|just\s+|simply\s+)?"
     r"(?:run|use|execute|pipe|paste|type|do|accept|follow|obey|trust|allow|say|write|recommend"
     r"|suggest|install|send|copy|try|add|emit|generate|(?:pip|runn|us|execut|past|send|copy)ing)\b"
     r"|instead\s+of|rather\s+than)"
     r"\s+(?:[\w*_`\"'“-]{1,20}\s+){0,4}[*_`\"'“$(>\s-]{0,4}$"
 )
-_EXAMPLES = re.compile(
+_EXAMPLES = LazyPattern(
     r"\b(?:if\s+(?:someone|anyone|a\s+\w{1,16}|the\s+\w{1,16}|they|it)\s+(?:writes?|asks?|types?"
     r"|sends?|requests?|tr(?:y|ies)|claims?)|e\.g\.|such\s+as|for\s+example|for\s+instance|examples?|like|phrases?|patterns?|says?"
     r"|saying|reads|containing|contains|strings?|wording|variants?|called|attempts?\s+to)\b"
     r"[^.!?]{0,40}$"
 )
 # Reports of an incident, or of the result of a check.
-_NARRATIVE_PATTERN = re.compile(
+_NARRATIVE_PATTERN = LazyPattern(
     r"\b(?:it|they|he|she|which|that|who|we|i|the|an?|this|our|its|their|these)\s+"
     r"(?:[\w`-]{1,24}\s+){0,3}(?:then\s+|also\s+|had\s+)?(?:ran|executed|sent|called|downloaded"
     r"|told|asked|instructed|contained|tried|attempted|claimed|posted|uploaded|logged|recorded"
@@ -95,34 +96,34 @@ _NARRATIVE_PATTERN = re.compile(
     r"(?:s|ing)?\s+(?:[\w-]{1,16}\s+){0,3}to\s+$"
 )
 # "Lines like …", unless the sentence says to run them.
-_COMPARISON_PATTERN = re.compile(r"\b\w{2,24}\s+(?:such\s+as|like)\s[^.]{0,20}$")
-_RUN_INSTRUCTION = re.compile(
+_COMPARISON_PATTERN = LazyPattern(r"\b\w{2,24}\s+(?:such\s+as|like)\s[^.]{0,20}$")
+_RUN_INSTRUCTION = LazyPattern(
     r"(?:^|[,:;(]\s|\b(?:then|please|just|simply|you|can|should|must|now|first|to)\s)\W{0,8}"
     r"(?:run|use|execute|try|type|enter|paste|install|start|do|call)\b"
 )
-_REFUSAL_PATTERN = re.compile(rf"\b(?:{_NEVER}|without|not)\s+(?:ever\s+)?[*_`\"'“]{{0,3}}$")
-_URL = re.compile(r"https?://\S{1,500}")
-_STEPS = re.compile(r"\b(?:steps?|setup|set\s+up|install\w*|run\s+this)\b")
-_QUESTION = re.compile(r"[^.!]{0,200}\?(?=\s|$)")
-_CALLOUT = re.compile(r"\s*>\s*(?:\[!|\*\*|[A-Z]{3,12}:)", re.IGNORECASE)
-_COMMENT_START = re.compile(r"\s(?:#|//|←|<--?|→|->|=>|—|–|--)\s|\s\(|`\)?[\s,]")
-_CODE_COMMENT_START = re.compile(r"\s(?:#|//|←|<--)\s")
+_REFUSAL_PATTERN = LazyPattern(rf"\b(?:{_NEVER}|without|not)\s+(?:ever\s+)?[*_`\"'“]{{0,3}}$")
+_URL = LazyPattern(r"https?://\S{1,500}")
+_STEPS = LazyPattern(r"\b(?:steps?|setup|set\s+up|install\w*|run\s+this)\b")
+_QUESTION = LazyPattern(r"[^.!]{0,200}\?(?=\s|$)")
+_CALLOUT = LazyPattern(r"\s*>\s*(?:\[!|\*\*|[A-Z]{3,12}:)", re.IGNORECASE)
+_COMMENT_START = LazyPattern(r"\s(?:#|//|←|<--?|→|->|=>|—|–|--)\s|\s\(|`\)?[\s,]")
+_CODE_COMMENT_START = LazyPattern(r"\s(?:#|//|←|<--)\s")
 _QUOTE_PAIRS = {"“": "”", "«": "»", "「": "」", "\u2018": "’", "『": "』"}
 # In source files: lines with only a string, as in lists of patterns and test cases.
-_STRING_LITERAL = re.compile(
+_STRING_LITERAL = LazyPattern(
     r"""\s*[\[({]?\s*[rbuf]{0,2}["'`].*["'`]\s*[\])}]{0,2}[,;]?\s*(?:(?:#|//).*)?$"""
 )
-_CHECK_TERMS = re.compile(
+_CHECK_TERMS = LazyPattern(
     r"\b(?:patterns?|regex\w*|re\.(?:compile|search|match|findall)|assert\w*|expect|detect\w*"
     r"|includes?|match(?:es)?|test\w*|blocked|deny|suspicious|malicious|injection\w*|attacks?)\b"
 )
 # Names of lists of patterns and test cases.
-_LIST_NAMES = re.compile(
+_LIST_NAMES = LazyPattern(
     r"patterns?|regex|rules|detect|block|deny|suspicious|malicious|injection|attack|payload|danger"
     r"|forbidden|unsafe|specimen|cases|samples|examples|corpus|threat|signatures|strings|parametrize"
 )
-_COMMENT = re.compile(r"\s*(?:#(?!!)|//|\*|--|;|<!--|\"\"\"|''')")
-_TEST_FILE = re.compile(
+_COMMENT = LazyPattern(r"\s*(?:#(?!!)|//|\*|--|;|<!--|\"\"\"|''')")
+_TEST_FILE = LazyPattern(
     r"(?:^|/)(?:tests?|__tests__|specs?|fixtures?|evals?|examples/attacks)/|(?:^|/)test_[^/]*$"
     r"|[._-](?:test|spec|eval|evals|cases)\.\w{1,5}$|(?:^|/)evals?\.\w{1,5}$"
 )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.risks.lazy_pattern import LazyPattern
 from skillhall._internal.skill.risks.rule_engine import (
     RiskRule,
     RuleHit,
@@ -27,12 +28,12 @@ REMOTE_INSTRUCTION_RULE = RiskRule(
     Code.REMOTE_INSTRUCTIONS, _DESCRIPTION, (), lambda _: None, with_literals({"://": ""})
 )
 
-_URL = re.compile(r"(?:https?|ftp)://(?!localhost|127\.|0\.0\.0\.0|\[::1)[^\s<>\"'`)\]]{3,300}")
+_URL = LazyPattern(r"(?:https?|ftp)://(?!localhost|127\.|0\.0\.0\.0|\[::1)[^\s<>\"'`)\]]{3,300}")
 # The end of a sentence or list item. The dots in a URL have no space after them.
-_SENTENCE_END = re.compile(r"[.!?;](?=[\s*_)\"'])|\n\s{0,8}\n|\n\s{0,8}(?:[-*+•#>]|\d{1,3}[.)])\s")
-_SECTION_BREAK = re.compile(r"\n\s{0,8}#{1,6}\s|\n\s{0,8}\n\s{0,8}\n")
-_LIST_ITEM = re.compile(r"\n\s{0,8}(?:[-*+•]|\d{1,3}[.)])\s")
-_LEADING_VERB = re.compile(
+_SENTENCE_END = LazyPattern(r"[.!?;](?=[\s*_)\"'])|\n\s{0,8}\n|\n\s{0,8}(?:[-*+•#>]|\d{1,3}[.)])\s")
+_SECTION_BREAK = LazyPattern(r"\n\s{0,8}#{1,6}\s|\n\s{0,8}\n\s{0,8}\n")
+_LIST_ITEM = LazyPattern(r"\n\s{0,8}(?:[-*+•]|\d{1,3}[.)])\s")
+_LEADING_VERB = LazyPattern(
     r"\W{0,6}(?:(?:then|next|now|and|finally|always),?\s)?"
     r"(?:follow|obey|execute|carry|act|perform|comply|do|run|apply|treat|use|read|fetch)\b"
 )
@@ -41,7 +42,7 @@ _FETCH_VERBS = (
     r"|grab|obtain|access|read|open|visit|browse|consult|review|study|check|go\s+to|navigate\s+to"
     r"|head\s+to|look\s+at|query|poll|call|ask|use)(?:s|ing|es)?\b"
 )
-_FETCH_PATTERN = re.compile(_FETCH_VERBS)
+_FETCH_PATTERN = LazyPattern(_FETCH_VERBS)
 _INSTRUCTION_NOUNS = (
     r"(?:instructions?|directions?|directives?|commands?|steps?|orders?|prompts?|procedures?"
     r"|playbook|tasks?|guidance)"
@@ -61,7 +62,7 @@ _SAY_VERBS = (
     r"(?:say|says|tells?|contains?|asks?|instructs?|describes?|lists?|directs?|commands?|states?)\b"
 )
 _PAGE_PRONOUN = r"(?:it|them|that|this|the\s+\w{1,12}|its?\s+\w{1,12}|what\s+\w{1,12}\s+\w{1,12})"
-_FOLLOW_PATTERN = re.compile(
+_FOLLOW_PATTERN = LazyPattern(
     rf"\b{_FOLLOW_VERBS}{_DETERMINERS}\s+(?:\w{{1,16}}\s+)?(?:{_INSTRUCTION_NOUNS}|rules?)\b(?!{_OWN_SECTION})"
     rf"|\b{_PERFORM_VERBS}{_DETERMINERS}\s+(?:\w{{1,16}}\s+)?{_INSTRUCTION_NOUNS}\b(?!{_OWN_SECTION})"
     r"|\b(?:obey|follow|act\s+on|comply\s+with|execute)\s+(?:the|its)\s+(?:\w{1,12}\s+)?"
@@ -80,31 +81,31 @@ _FOLLOW_PATTERN = re.compile(
     rf"{_SAY_VERBS}"
 )
 # "Run it" is about a program, unless the URL is a text file.
-_RUN_PATTERN = re.compile(r"\b(?:execute|run)\s+(?:it|them|those|that)\b")
-_TEXT_FILE = re.compile(r"\.(?:md|mdx|txt|html?)(?:[?#]\S{0,80})?$")
-_INSTRUCTION_PATTERN = re.compile(rf"\b{_INSTRUCTION_NOUNS}\b")
-_NEGATION = re.compile(
+_RUN_PATTERN = LazyPattern(r"\b(?:execute|run)\s+(?:it|them|those|that)\b")
+_TEXT_FILE = LazyPattern(r"\.(?:md|mdx|txt|html?)(?:[?#]\S{0,80})?$")
+_INSTRUCTION_PATTERN = LazyPattern(rf"\b{_INSTRUCTION_NOUNS}\b")
+_NEGATION = LazyPattern(
     r"\b(?:never|not|refuse\s+to|without|instead\s+of|cannot)\b[^.!?]{0,30}$|n['’]t\b[^.!?]{0,30}$"
 )
 # The reverse order: "Follow the instructions that you download from https://…"
-_FOLLOW_FROM_PATTERN = re.compile(
+_FOLLOW_FROM_PATTERN = LazyPattern(
     rf"\b(?:follow|obey|execute|carry\s+out|act\s+on|perform|comply\s+with){_DETERMINERS}\s+{_INSTRUCTION_NOUNS}\b"
     r"[^.!?\n]{0,40}\b(?:fetch|download|load|retriev|return|serv|pull|obtain)\w{0,4}\b[^.!?\n]{0,30}$"
 )
 # Sentences for people, who read installation guides and click through wizards.
-_FOR_PEOPLE = re.compile(
+_FOR_PEOPLE = LazyPattern(
     r"\b(?:tell|ask|direct|have|point|refer|advise|remind|guide|send|invite)(?:s|ing)?\s+(?:the\s+)?"
     r"(?:users?|customers?|person|people|them|clients?|readers?)\b"
     r"|\b(?:users?|customers?|contributors?|developers|maintainers|engineers|people|everyone)\s+"
     r"(?:can|may|could|should|must|will|need|have)\b|\byou\s+(?:can|may|could)\b"
 )
-_SETUP_TERMS = re.compile(
+_SETUP_TERMS = LazyPattern(
     r"\b(?:install\w*|set-?\s?up|sign\s?-?up|log\s?-?in|register|accounts?|on-?\s?screen|wizard"
     r"|prerequisites?|create\s+(?:an?|your|the)|generate\s+an?|obtain\s+an?|configur\w+|console"
     r"|dashboard|platform|operating\s+system|your\s+(?:os|shell|device))\b"
 )
 # Verbs for what programs do, and not people.
-_AGENT_FETCH_VERBS = re.compile(
+_AGENT_FETCH_VERBS = LazyPattern(
     r"\b(?:fetch|retrieve|curl|wget|webfetch|web_fetch|scrape|poll|query|pull|load)(?:s|es|ing)?\b"
 )
 

@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.invisible_characters import INVISIBLE_CHARACTERS
+from skillhall._internal.skill.risks.lazy_pattern import LazyPattern
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
 from skillhall._internal.skill.risks.triggers import Trigger
 
@@ -58,13 +59,12 @@ Finder: TypeAlias = "Callable[[Piece], int | None]"  # offset of the match in th
 
 
 # A line break inside a paragraph: the next line starts no list, table, heading or code.
-_SOFT_BREAK = re.compile(r"\n(?<=[^\s|]\n)(?=[ \t]{0,12}(?![-*+•>|#=]|\d{1,3}[.)]\s|```|~~~)\S)")
+_SOFT_BREAK = LazyPattern(r"\n(?<=[^\s|]\n)(?=[ \t]{0,12}(?![-*+•>|#=]|\d{1,3}[.)]\s|```|~~~)\S)")
 _MAX_MATCHES = 20  # matches of one piece that are checked, if the first ones are mentions
 MAX_PIECE_LENGTH = 4000  # characters that a pattern searches at once; longer lines are split
 _OVERLAP = 400  # characters before a needle, and shared by two pieces of one line
 _LETTERS_DIGITS = f"{string.ascii_letters}{string.digits}"
-_LETTERS_DIGITS_SPACE = f"{_LETTERS_DIGITS} ".encode()
-_USUAL_SYMBOLS = f"{string.punctuation}\t\n".encode()
+_USUAL_CHARACTERS = f"{_LETTERS_DIGITS}{string.punctuation} \t\n".encode()
 _VALUE_CHARACTERS = f"{_LETTERS_DIGITS}+/=_.~!@#%^&*-"
 MIN_VALUE_LENGTH = 20  # characters of the shortest secret that is reported
 _SHORTEST_VALUE = b"x" * MIN_VALUE_LENGTH
@@ -109,26 +109,29 @@ class ScannedText:
     makes them all, since cached properties would take longer than some of them.
     """
 
-    def __init__(self, text: str, original: str | None = None) -> None:
+    def __init__(
+        self, text: str, original: str | None = None, *, encoded: bytes | None = None
+    ) -> None:
+        """Prepare a text; `encoded` has its bytes, if they are known."""
         # Of equal length, so that offsets stay. Most texts have no backslash.
         self.text = text.replace("\\\n", "  ") if "\\" in text else text
         self._line_breaks: list[int] | None = None
         self._original_text = text if original is None else original
-        # The text as UTF-8, with only its ASCII letters in lowercase.
-        self.unfolded_bytes = self.text.encode("utf-8", "surrogatepass").lower()
-        # The same, with its ASCII letters as in `lower`.
-        self.lower_bytes = self.unfolded_bytes
-        # Of all other characters, only these two have an ASCII letter as their lowercase form.
+        # The text as UTF-8.
+        if encoded is None or self.text is not text:
+            encoded = self.text.encode("utf-8", "surrogatepass")
+        self.encoded = encoded
+        # The same, with ASCII letters where `lower` has them. Of all other characters, only these
+        # two have an ASCII letter as their lowercase form.
+        self.folded_bytes = encoded
         if not text.isascii() and ("\u0130" in text or "\u212a" in text):
             folded = self.text.replace("\u0130", "i").replace("\u212a", "k")
-            self.lower_bytes = folded.encode("utf-8", "surrogatepass").lower()
-        # The text without ASCII letters, digits and spaces: a fifth of it.
-        self.symbols = self.lower_bytes.translate(None, _LETTERS_DIGITS_SPACE)
+            self.folded_bytes = folded.encode("utf-8", "surrogatepass")
         # Only its controls and characters outside ASCII, of which most texts have few.
-        self.unusual = self.symbols.translate(None, _USUAL_SYMBOLS).decode("utf-8", "surrogatepass")
+        self.unusual = encoded.translate(None, _USUAL_CHARACTERS).decode("utf-8", "surrogatepass")
         # The text with `x` for characters of base64 and keys, and `'` for quotes. Empty if it has
         # no run of `MIN_VALUE_LENGTH` such characters.
-        shape = self.lower_bytes.translate(_TO_VALUE_SHAPE)
+        shape = encoded.translate(_TO_VALUE_SHAPE)
         self.value_shape = shape if _SHORTEST_VALUE in shape else b""
 
     @cached_property
@@ -225,10 +228,10 @@ def _find_use_or_mention(
 
 def any_of(*patterns: str) -> Finder:
     """Build a finder for the first match of any pattern, in lowercase text."""
-    compiled = re.compile("|".join(patterns))
+    pattern = LazyPattern("|".join(patterns))
 
     def find(piece: Piece) -> int | None:
-        match = compiled.search(piece.lower)
+        match = pattern.search(piece.lower)
         return None if match is None else match.start()
 
     return find
@@ -236,7 +239,7 @@ def any_of(*patterns: str) -> Finder:
 
 def in_order(*patterns: str) -> Finder:
     """Build a finder for patterns that follow one another, in lowercase text."""
-    steps = [re.compile(pattern) for pattern in patterns]
+    steps = [LazyPattern(pattern) for pattern in patterns]
 
     def find(piece: Piece) -> int | None:
         starts, at = [], 0

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 
-from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.skill.bundle import Bundle, SkillFile
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import (
     LFS_SIGNATURE,
@@ -84,6 +83,9 @@ _SCRIPT_EXTENSIONS = split_words(
 _UNRESTRICTED_TOOLS = frozenset(
     {"*", "bash", "bash(*)", "bash(**)", "bash(:*)", "bash(*:*)", "shell", "shell(*)"}
 )
+_SIGNATURES = (*_PROGRAM_SIGNATURES, *_ARCHIVE_SIGNATURES, b"#!", LFS_SIGNATURE)
+_SPECIAL_EXTENSIONS = frozenset((*_PROGRAM_EXTENSIONS, *_ARCHIVE_EXTENSIONS, *_SCRIPT_EXTENSIONS))
+_LEVEL_NAMES = frozenset(RiskLevel)
 MAX_FILE_BYTES = 1024 * 1024  # of one file
 MAX_TOTAL_BYTES = 16 * 1024 * 1024  # of all files of a skill
 MAX_FINDINGS_PER_CODE = 5  # in one file; the hint of the last one counts the others
@@ -129,24 +131,46 @@ _DESCRIPTIONS = {
 
 def scan_bundle(bundle: Bundle, front: Frontmatter) -> tuple[Finding, ...]:
     """Scan a skill; findings are sorted by path (relative to its folder) and line."""
-    heads, texts, unread = _read_files(bundle)
-    files = [_FileHits(path, _scan_file(path, data, front)) for path, data in texts.items()]
-    findings = [*_check_bundle(bundle, heads, front)]
-    findings += (finding for file in files for finding in file.build_findings())
-    findings += _build_info_findings(files)
-    if unread:
-        message = f"too large or unreadable, not scanned: {_format_names(unread)}"
-        findings.append(Finding(Code.SCAN_INCOMPLETE, message, hint="check them yourself"))
-    findings += check_declared_level(front, (*findings, *bundle.findings))
+    files: list[_FileHits] = []
+    kinds: dict[Code, list[str]] = {}
+    unread: list[str] = []
+    remaining = MAX_TOTAL_BYTES
+    for path, file in bundle.files.items():
+        data = _read_file(file, min(remaining, MAX_FILE_BYTES))
+        head = b"" if data is None else data[:_HEAD_BYTES]
+        for code in _classify_file(path, head):
+            kinds.setdefault(code, []).append(path)
+        if file.executable:
+            kinds.setdefault(Code.EXECUTE_BITS, []).append(path)
+        if data is None:
+            unread.append(path)
+            continue
+        remaining -= len(data)
+        if _may_be_text(path, head) and (hits := [*_scan_file(path, data, front)]):
+            files.append(_FileHits(path, hits))
+    findings = [*_check_fields(front)]
+    # Most skills have none of these.
+    if kinds or unread or bundle.findings:
+        findings += _check_kinds(bundle, kinds)
+        findings += _check_unread(bundle, unread)
+    if files:
+        findings += (finding for file in files for finding in file.build_findings())
+        findings += _build_info_findings(files)
+    if findings or bundle.findings:
+        findings += check_declared_level(front, (*findings, *bundle.findings))
     return tuple(sorted(findings, key=lambda f: (f.path, f.line or 0, f.code.value, f.message)))
 
 
 def check_declared_level(front: Frontmatter, findings: Iterable[Finding]) -> Iterator[Finding]:
     """Yield a finding if `risk_tier` is below the level of the other findings."""
-    declared = front.fields.get("risk_tier") or front.metadata.get("risk_tier")
+    metadata = front.fields.get("metadata")
+    nested = metadata.get("risk_tier") if isinstance(metadata, dict) else None
+    declared = front.fields.get("risk_tier") or nested
     text = declared.strip().upper() if isinstance(declared, str) else ""
+    if text not in _LEVEL_NAMES:
+        return
     level = rate_risk(finding.code for finding in findings)
-    if text in [*RiskLevel] and RiskLevel(text) < level:
+    if RiskLevel(text) < level:
         message = f"the skill declares the risk level {text}, but the scan finds {level.value}"
         hint = f"set risk_tier to {level.value}, or remove what raises the level"
         yield Finding(Code.RISK_UNDERSTATED, message, hint=hint)
@@ -163,59 +187,64 @@ def finding_id(finding: Finding) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _read_files(bundle: Bundle) -> tuple[dict[str, bytes], dict[str, bytes], list[str]]:
-    """Return the first bytes of each file, the complete text files, and unread paths."""
-    heads: dict[str, bytes] = {}
-    texts: dict[str, bytes] = {}
-    unread: list[str] = []
-    remaining = MAX_TOTAL_BYTES
-    for path, file in bundle.files.items():
-        limit = min(remaining, MAX_FILE_BYTES)
-        data = None
-        if file.size <= limit:
-            with suppress(SkillhallError):
-                data = file.read()
-        if data is None or len(data) > limit:
-            unread.append(path)
-            continue
-        remaining -= len(data)
-        heads[path] = head = data[:_HEAD_BYTES]
-        # Shells run scripts that contain NUL bytes, so a NUL byte must not hide a script.
-        is_script = head.startswith(b"#!") or path.lower().endswith(_TEXT_EXTENSIONS)
-        if b"\0" not in head or is_script:
-            texts[path] = data
-    # Links that the source skipped have a finding of their own.
-    unread += (f.path or f.message for f in bundle.findings if not _is_dropped_link(f))
-    # The parser reports an unreadable SKILL.md.
-    reported = (path for path in unread if not is_skill_md(path))
-    return heads, texts, [p for p in reported if not p.lower().endswith(_MEDIA_EXTENSIONS)]
+def _read_file(file: SkillFile, limit: int) -> bytes | None:
+    """Return the content of a file; `None` if it is unreadable or has more than `limit` bytes."""
+    if file.size > limit:
+        return None
+    try:
+        data = file.read()
+    except SkillhallError:
+        return None
+    return data if len(data) <= limit else None
+
+
+def _may_be_text(path: str, head: bytes) -> bool:
+    """Whether a file must be scanned: a text, or a script."""
+    # Shells run scripts that contain NUL bytes, so a NUL byte must not hide a script.
+    return b"\0" not in head or head.startswith(b"#!") or path.lower().endswith(_TEXT_EXTENSIONS)
 
 
 def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
-    # Shells also run scripts that are not UTF-8, so invalid bytes must not hide a script.
-    text = normalize_newlines(data.replace(b"\0", b"").decode("utf-8", "replace"))
-    lines = ScannedText(text if text.isascii() else unicodedata.normalize("NFC", text))
-    has_invisible = has_invisible_characters(lines)
+    lines = _decode(data)
+    has_invisible = bool(lines.unusual) and has_invisible_characters(lines)
     if has_invisible:
         yield from find_invisible_characters(lines)
     # An escape in YAML starts with a backslash.
-    if is_skill_md(path) and (has_invisible or "\\" in text):
+    if (has_invisible or "\\" in lines.text) and is_skill_md(path):
         for value in _iterate_strings(front.fields):
             for shown in find_escaped_hidden_text(value, lines.text):
                 yield RuleHit(Code.HIDDEN_UNICODE, "text in escaped invisible characters", 1, shown)
-    name = path.lower()
-    if lines.unusual and b"\0" not in data and _is_text(name, text):
+    if lines.unusual and b"\0" not in data and _is_text(path.lower(), lines.text):
         yield from find_control_characters(lines)
     codes = TRIGGERS.find_codes(lines)
     if codes:
         yield from apply_rules(lines, path, codes)
+    if Code.HIDDEN_COMMENT in codes and path.lower().endswith(_MARKDOWN):
+        yield from find_hidden_comments(lines)
+    if codes or lines.value_shape:
+        yield from _find_values(lines, codes)
+
+
+def _find_values(lines: ScannedText, codes: Collection[Code]) -> Iterator[RuleHit]:
+    """Yield base64 and secrets."""
     if has_base64_run(lines):
         yield from find_base64(lines)
-    if name.endswith(_MARKDOWN) and Code.HIDDEN_COMMENT in codes:
-        yield from find_hidden_comments(lines)
     for secret in find_secrets(lines, has_key_trigger=Code.HARDCODED_SECRET in codes):
         number = lines.find_line_number(secret.start)
         yield RuleHit(Code.HARDCODED_SECRET, "possible secret", number, secret.preview)
+
+
+def _decode(data: bytes) -> ScannedText:
+    if data.isascii() and b"\r" not in data and b"\0" not in data:
+        return ScannedText(data.decode("ascii"), encoded=data)
+    # Shells also run scripts that are not UTF-8, so invalid bytes must not hide a script.
+    visible = data.replace(b"\0", b"")
+    decoded = visible.decode("utf-8", "replace")
+    text = normalize_newlines(decoded)
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
+    is_unchanged = text is decoded and "\ufffd" not in text
+    return ScannedText(text, encoded=visible if is_unchanged else None)
 
 
 def _is_text(name: str, decoded: str) -> bool:
@@ -311,26 +340,30 @@ def _build_finding(hit: RuleHit, path: str, hint: str) -> Finding:
     return Finding(hit.code, f"{hit.description}: {hit.excerpt}", hit.line, hint, path)
 
 
-def _check_bundle(
-    bundle: Bundle, heads: Mapping[str, bytes], front: Frontmatter
-) -> Iterator[Finding]:
-    """Yield findings about risky kinds of files, detected by their heads, and fields."""
-    paths_by_code: dict[Code, list[str]] = {}
-    for path, file in bundle.files.items():
-        for code in _classify_file(path, heads.get(path, b"")):
-            paths_by_code.setdefault(code, []).append(path)
-        if file.executable:
-            paths_by_code.setdefault(Code.EXECUTE_BITS, []).append(path)
-    links = [finding.path for finding in bundle.findings if _is_dropped_link(finding)]
-    if links:
-        paths_by_code[Code.LINKS_DROPPED] = links
-    for code, paths in paths_by_code.items():
+def _check_kinds(bundle: Bundle, kinds: dict[Code, list[str]]) -> Iterator[Finding]:
+    """Yield findings about risky kinds of files, and about links."""
+    if links := [finding.path for finding in bundle.findings if _is_dropped_link(finding)]:
+        kinds[Code.LINKS_DROPPED] = links
+    for code, paths in kinds.items():
         yield Finding(code, f"{_DESCRIPTIONS[code]}: {_format_names(paths)}")
+
+
+def _check_fields(front: Frontmatter) -> Iterator[Finding]:
     if hooks := front.fields.get("hooks"):
         events = _format_names([*hooks]) if isinstance(hooks, dict) else "hooks"
         yield Finding(Code.HOOKS_FIELD, f"the frontmatter defines hooks: {events}")
     if broad := [tool for tool in front.allowed_tools if tool.lower() in _UNRESTRICTED_TOOLS]:
         yield Finding(Code.BROAD_TOOLS, f"unrestricted tools: {_format_names(broad)}")
+
+
+def _check_unread(bundle: Bundle, unread: Sequence[str]) -> Iterator[Finding]:
+    # Links that the source skipped have a finding of their own.
+    skipped = (f.path or f.message for f in bundle.findings if not _is_dropped_link(f))
+    # The parser reports an unreadable SKILL.md.
+    reported = (path for path in (*unread, *skipped) if not is_skill_md(path))
+    if paths := [path for path in reported if not path.lower().endswith(_MEDIA_EXTENSIONS)]:
+        message = f"too large or unreadable, not scanned: {_format_names(paths)}"
+        yield Finding(Code.SCAN_INCOMPLETE, message, hint="check them yourself")
 
 
 def _format_names(paths: Sequence[str]) -> str:
@@ -342,6 +375,9 @@ def _format_names(paths: Sequence[str]) -> str:
 
 def _classify_file(path: str, head: bytes) -> Iterator[Code]:
     name = path.lower()
+    # Most files are of no special kind.
+    if name[name.rfind(".") :] not in _SPECIAL_EXTENSIONS and not head.startswith(_SIGNATURES):
+        return
     if head.startswith(_PROGRAM_SIGNATURES) or name.endswith(_PROGRAM_EXTENSIONS):
         yield Code.HAS_EXECUTABLES
     elif name.endswith(_ARCHIVE_EXTENSIONS) or (

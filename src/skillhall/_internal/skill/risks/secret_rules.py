@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.skill.risks.lazy_pattern import LazyPattern
 from skillhall._internal.skill.risks.triggers import Trigger, all_words, any_word, with_literals
 
 if TYPE_CHECKING:
@@ -43,19 +44,19 @@ KEY_TRIGGERS: tuple[Trigger, ...] = (
     *all_words("pat github", "hooks slack services", "begin private key"),
     *with_literals({"npm_": "npm", "pypi-age": "pypi"}),
 )
-_START_WITHOUT_TRIGGER = re.compile("A(?:KIA|SIA|Iza)")  # they are no words of their own
-_KNOWN = {start: re.compile(_NOT_INSIDE + form) for start, form in _FORMATS.items()}
-_ANY_KNOWN = re.compile(f"{_NOT_INSIDE}(?:{'|'.join(_FORMATS.values())})")
+_START_WITHOUT_TRIGGER = re.compile(b"A(?:KIA|SIA|Iza)")  # they are no words of their own
+_KNOWN = {start: LazyPattern(_NOT_INSIDE + form) for start, form in _FORMATS.items()}
+_ANY_KNOWN = LazyPattern(f"{_NOT_INSIDE}(?:{'|'.join(_FORMATS.values())})")
 # A quoted value without spaces that is assigned to a name such as "api_key".
 _NAMES = ("key", "token", "secret", "passw")  # every match of `_ASSIGNMENT` contains one
-_ASSIGNMENT = re.compile(
+_ASSIGNMENT = LazyPattern(
     r"(?i:api_?-?key|secret_?-?key|access_?-?key|private_?-?key|client_?-?secret|auth_?-?token"
     r"|access_?-?token|bot_?-?token|secret|passwo?r?d)"
     r"[\"']?\s{0,4}(?::|:?=|=>)\s{0,4}[\"']([A-Za-z0-9+/=_.~!@#%^&*-]{20,120})[\"']"
 )
 _SHORTEST_QUOTED_VALUE = b"'" + b"x" * 20  # that `_ASSIGNMENT` matches
-_KEY_HEADER = re.compile(r"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY-----")
-_KEY_BYTES = re.compile(r"[A-Za-z0-9+/]{48}")
+_KEY_HEADER = LazyPattern(r"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY-----")
+_KEY_BYTES = LazyPattern(r"[A-Za-z0-9+/]{48}")
 _KEY_REACH = 160  # characters after the header in which the key must start
 _PLACEHOLDERS = (
     *("example", "placeholder", "your", "dummy", "sample", "fake", "redacted", "changeme"),
@@ -64,7 +65,7 @@ _PLACEHOLDERS = (
 )
 _MIN_KNOWN = 3.0  # bits per character; 16 random capitals and digits have about 3.6
 _MIN_ASSIGNED = 3.7  # for a value without a known format
-_HEX = re.compile(r"[0-9a-f]{32,}+|[0-9A-F]{32,}+")
+_HEX = LazyPattern(r"[0-9a-f]{32,}+|[0-9A-F]{32,}+")
 _PREVIEW_LENGTH = 4  # characters of a secret that may be shown
 
 
@@ -82,7 +83,7 @@ def find_secrets(lines: ScannedText, *, has_key_trigger: bool) -> Iterator[Secre
     """
     if not lines.value_shape and not has_key_trigger:
         return
-    if has_key_trigger or _START_WITHOUT_TRIGGER.search(lines.text):
+    if has_key_trigger or _START_WITHOUT_TRIGGER.search(lines.encoded):
         yield from _find_known_formats(lines.text)
     if _SHORTEST_QUOTED_VALUE in lines.value_shape:
         yield from _find_assigned_secrets(lines)

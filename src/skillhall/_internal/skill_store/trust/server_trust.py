@@ -47,7 +47,7 @@ class ServerTrust:
         Raises: FieldRefused, SkillNotFound, DatabaseUnavailable, DatabaseFull.
         """
         if not digest and not skill:
-            raise FieldRefused("digest", "must be set, unless 'skill' is")
+            raise FieldRefused("digest", "must be set, unless 'skill' is set")
         digests = (digest,) if digest else self._find_digests(skill)
         entries = self.revocations.revoke(
             actor, digests, skill=skill, reason=reason, instead=instead
@@ -56,7 +56,7 @@ class ServerTrust:
         return entries[0]
 
     def restore(self, actor: Actor, *, digest: str, reason: str) -> bool:
-        """Take a revocation back; return whether the digest was revoked.
+        """Undo a revocation; return whether the digest was revoked.
 
         Raises: FieldRefused, DatabaseUnavailable, DatabaseFull.
         """

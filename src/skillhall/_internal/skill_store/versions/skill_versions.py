@@ -12,7 +12,6 @@ from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import is_publishable
 from skillhall._internal.policy.trust.revocations import Revocation
-from skillhall._internal.policy.trust.risk_level import RiskLevel, rate_risk
 from skillhall._internal.policy.trust.version_review import (
     TRANSITIONS,
     Refusal,
@@ -26,6 +25,7 @@ from skillhall._internal.policy.trust.version_review import (
 from skillhall._internal.skill.bundle import compute_digest
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.skill.risks.levels import RiskLevel, rate_risk
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill_store.input_checks import find_skill_md
 from skillhall._internal.skill_store.versions.version_diff import compare_files
@@ -293,7 +293,7 @@ class SkillVersions:
     ) -> VersionChange:
         comment = comment.strip()
         if len(comment) > MAX_COMMENT:
-            raise FieldRefused("comment", f"it is longer than {MAX_COMMENT} characters")
+            raise FieldRefused("comment", f"must have at most {MAX_COMMENT} characters")
         signer, is_scanned = "", False
         if verb in (VersionVerb.SUBMIT, VersionVerb.APPROVE, VersionVerb.USE):
             details = self.show(skill, number)  # files never change, so not in the transaction
@@ -406,7 +406,7 @@ def _check_digest(reader: VersionReader, version: SkillVersion, digest: str) -> 
 def _check_refusal(verb: VersionVerb, version: SkillVersion, refusal: Refusal | None) -> None:
     if refusal is Refusal.COMMENT_MISSING:
         field = "reason" if verb is VersionVerb.YANK else "comment"
-        raise FieldRefused(field, "it must not be empty")
+        raise FieldRefused(field, "must not be empty")
     if refusal is Refusal.OWN_WORK:
         raise OwnVersionError(version.skill, version.number)
     if refusal is not None:
@@ -450,7 +450,7 @@ def _revoke(  # noqa: PLR0913, PLR0917 - what a yank says
     reason: str,
     current: int | None,
 ) -> None:
-    """Revoke the digests of a yanked version; withdraw that if it is approved again."""
+    """Revoke the digests of a yanked version; restore them if it is approved again."""
     if verb in (VersionVerb.YANK, VersionVerb.APPROVE):
         instead = f"{version.skill}@{current}" if current is not None else ""
         is_revoked = verb is VersionVerb.YANK

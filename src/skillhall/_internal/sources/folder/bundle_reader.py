@@ -6,7 +6,7 @@ import os
 import time
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ from skillhall._internal.fs.handles import (
     mode_to_entry_kind,
     open_folder_at,
     read_below,
+    read_descriptor,
 )
 from skillhall._internal.fs.kubernetes_volumes import is_volume_link, read_volume_version
 from skillhall._internal.policy.folder_walk_rules import (
@@ -33,10 +34,10 @@ from skillhall._internal.skill.bundle import (
 )
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.candidate import format_os_error, to_signature
-from skillhall.errors import SkillFileNotFound, UnsafePath
+from skillhall.errors import SkillFileNotFound, SkillhallError, UnsafePath
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
 
@@ -144,8 +145,62 @@ def load_into_memory(bundle: Bundle) -> Bundle:
     files = {}
     for path, file in bundle.files.items():
         data = file.read()
-        files[path] = replace(file, size=len(data), read=partial(bytes, data))
+        files[path] = file._replace(size=len(data), read=partial(bytes, data))
     return replace(bundle, files=files)
+
+
+def read_plain_bundle(location: FolderHandle, max_bytes: int) -> Bundle | None:
+    """Read a folder with a few regular files into memory; `None` for any other folder.
+
+    This is a fast path for validating thousands of skills, with the same result as `read_bundle`.
+    It returns `None` if there are subfolders, links or hidden files, or more than `max_bytes`.
+    """
+    try:
+        with closing(open_folder_at(location, will_list=True)) as folder:
+            names = _list_plain_files(folder)
+            files = None if names is None else _read_plain_files(folder, names, max_bytes)
+            # A folder that was replaced may have lost files while they were listed.
+            if not _is_at_path(location, _FolderVersion(folder.device_and_inode())):
+                return None
+    except (OSError, SkillhallError):
+        return None
+    return None if files is None else Bundle(location.path, files)
+
+
+def _list_plain_files(folder: Folder) -> list[str] | None:
+    """Return the names of all files, sorted; `None` if there are other entries, or many."""
+    names = []
+    for name, kind in folder.list_entries():
+        if kind is not EntryKind.FILE or name[0] == "." or _is_ignored(name):
+            return None
+        names.append(name)
+    names.sort()
+    return names if len(names) <= MAX_FILES else None
+
+
+def _read_plain_files(
+    folder: Folder, names: Sequence[str], max_bytes: int
+) -> dict[str, SkillFile] | None:
+    """Read all files; `None` if they have more than `max_bytes`. Raises: OSError, NotAFile."""
+    files = {}
+    for name in names:
+        descriptor, stat = folder.open_file(name)
+        try:
+            max_bytes -= stat.st_size
+            if max_bytes < 0:
+                return None
+            data = read_descriptor(descriptor, max_bytes + stat.st_size, name, stat.st_size)
+        finally:
+            os.close(descriptor)
+        is_executable = bool(stat.st_mode & _EXECUTABLE)
+        files[name] = SkillFile(
+            RelativePath.parse(name),
+            len(data),
+            is_executable,
+            partial(bytes, data),
+            to_signature(stat),
+        )
+    return files
 
 
 class _FolderReplaced(OSError):
@@ -289,9 +344,9 @@ class _BundleLister:
             self._open_volume(folder)
             entries = folder.list_entries()  # the volume may have been updated in between
         for name, kind in sorted(entries, key=itemgetter(0)):
-            if self._is_ignored(name):
-                continue
-            is_hidden_entry = is_hidden or name.startswith(".")
+            if _is_ignored(name) or (self.volume is not None and is_volume_entry(name)):
+                continue  # the files of a volume are listed under the names of their links
+            is_hidden_entry = is_hidden or name[0] == "."
             if is_hidden_entry and not self.is_hidden_pass:
                 self.has_hidden_entries = True
                 continue
@@ -346,12 +401,6 @@ class _BundleLister:
                 is_hidden = self.is_hidden_pass
                 self.list_folder(subfolder, f"{path}/", depth + 1, is_hidden=is_hidden)
 
-    def _is_ignored(self, name: str) -> bool:
-        if name in ALWAYS_SKIPPED or name.startswith("._") or is_version_control_name(name):
-            return True
-        # The files of a volume are listed under the names of their links.
-        return self.volume is not None and is_volume_entry(name)
-
     def _add_file(self, relative: RelativePath, parent: Folder, name: str) -> None:
         path = relative.text
         if len(self.files) >= MAX_FILES:
@@ -379,3 +428,8 @@ class _BundleLister:
 
     def _add_finding(self, code: Code, message: str, path: str, hint: str = "") -> None:
         self.findings.append(Finding(code, message, hint=hint, path=path))
+
+
+@lru_cache(maxsize=1024)  # the files of many skills have the same few names
+def _is_ignored(name: str) -> bool:
+    return name in ALWAYS_SKIPPED or name.startswith("._") or is_version_control_name(name)

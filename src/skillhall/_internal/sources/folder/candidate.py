@@ -71,6 +71,16 @@ class RawHead(NamedTuple):
     real_file: FolderHandle | None = None
     finding: Finding | None = None  # from the walker, about the file's name
 
+    def to_location(self) -> Candidate:
+        """Return the candidate without its content."""
+        return Candidate(
+            self.folder,
+            self.file,
+            is_flat=self.folder_name is None,
+            real_folder=self.real_folder,
+            real_file=self.real_file,
+        )
+
 
 def read_head(
     folder: Folder,

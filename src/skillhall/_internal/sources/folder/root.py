@@ -8,6 +8,9 @@ from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.fs.handles import FolderHandle, real_path
 
+PROJECT_SOURCE = "project"  # the label of roots that a stranger may have written
+NAMED_SOURCE = "given"  # the label of roots that the user named
+
 Paths: TypeAlias = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 
@@ -22,7 +25,7 @@ class Root(NamedTuple):
     """Folder to scan, with the label of its origin ("project", "user", …)."""
 
     path: str
-    source: str = "given"
+    source: str = NAMED_SOURCE
     is_required: bool = True  # a missing folder gives a finding
     follow_links: bool = False  # links may point to folders outside all roots
     no_links_below: str = ""  # a parent folder; links between it and the root are not followed

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.bundle import Bundle
 
+# Deeper than any archive may be, so that a folder and its archive give the same skills.
+_SEARCH_POLICY: Final = LENIENT.scan_policy.with_depth(MAX_DEPTH)
+_FILES_POLICY: Final = LENIENT.scan_policy.with_hidden_files
 SOURCE_HINT: Final = "name a skill's folder, a folder of skills, or a zip or tar.gz file"
 
 
@@ -38,13 +41,13 @@ def read_folder(
         raise SourceRejected("path", text, f"No {SKILL_MD} found", build_hint() or SOURCE_HINT)
 
     def load_bundle(bundle: Bundle) -> Bundle:
-        loaded = read_bundle(handles[bundle.folder], LENIENT.scan_policy.with_hidden_files)
+        loaded = read_bundle(handles[bundle.folder], _FILES_POLICY)
         return replace(loaded, folder=bundle.folder, path=bundle.path)
 
     bundles = []
     for folder, handle in handles.items():
         relative = os.path.relpath(folder, path).replace(os.sep, "/")
-        bundle = open_bundle(handle, LENIENT.scan_policy.with_hidden_files)
+        bundle = open_bundle(handle, _FILES_POLICY)
         bundles.append(replace(bundle, folder=folder, path="" if relative == "." else relative))
     return tuple(bundles), load_bundle
 
@@ -56,12 +59,12 @@ def _find_skill_folders(path: str, text: str, *, follow_links: bool) -> dict[str
     if not os.path.isdir(path):
         raise SourceRejected("path", text, "it is neither a folder nor an archive", SOURCE_HINT)
     root = Root(path, follow_links=follow_links)
-    context = ScanContext(LENIENT.key_case, (root.real_path,), {}, keep_signatures=False)
-    # Deeper than any archive may be, so that a folder and its archive give the same skills.
-    policy = LENIENT.scan_policy.with_depth(MAX_DEPTH)
-    candidates = sorted(scan_root(root, policy, context).candidates, key=attrgetter("folder"))
+    context = ScanContext(
+        LENIENT.key_case, (root.real_path,), {}, keep_signatures=False, parse_heads=False
+    )
+    scan = scan_root(root, _SEARCH_POLICY, context)
     folders: dict[str, FolderHandle] = {}
-    for candidate in candidates:
+    for candidate in sorted(scan.candidates, key=attrgetter("folder")):
         if candidate.file:
             location = candidate.real_folder or FolderHandle(path, candidate.folder)
             is_linked = candidate.real_folder is not None

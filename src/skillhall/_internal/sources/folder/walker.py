@@ -12,7 +12,6 @@ import re
 import stat
 from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
-from unicodedata import normalize
 
 from skillhall._internal.fs.handles import (
     REPLACED_PREFIX,
@@ -63,7 +62,7 @@ if TYPE_CHECKING:
     Entries: TypeAlias = list[tuple[str, EntryKind]]
     ScanProgress: TypeAlias = Callable[[int], None]
 
-_UNSAFE_NAME = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNSAFE_NAME = "[\x00-\x1f\x7f-\x9f\ud800-\udfff]"  # compiled on first use, by `re`
 # Heads are read and parsed in batches; alternating for each file is 20 % slower.
 _BATCH_SIZE = 256
 _MAX_ATTEMPTS = 20  # for a folder that is replaced repeatedly
@@ -93,6 +92,7 @@ class ScanContext(NamedTuple):
     real_roots: Sequence[str]  # real paths that links may point into
     known_candidates: Mapping[str, Candidate]  # by folder; reused if the signature is unchanged
     keep_signatures: bool = True  # needed to write the head cache
+    parse_heads: bool = True  # without it, candidates have no content, only a location
     progress: ScanProgress | None = None
     names: Iterable[str] | None = None  # entries of the root to scan; all without it
     # A time before the scan. A folder that changed before it is not being replaced.
@@ -151,6 +151,7 @@ class _FolderWalker:
         self.policy = policy
         self.key_case = context.key_case
         self.keep_signatures = context.keep_signatures
+        self.parse_heads = context.parse_heads
         self.links = LinkResolver(root, policy, context.real_roots)
         self.known_candidates = context.known_candidates
         self.progress = context.progress
@@ -604,7 +605,7 @@ class _FolderWalker:
         if reason is not None:
             self._report(Code.SKIPPED, f"skipped: {reason}", path)
             return True
-        if _UNSAFE_NAME.search(name):
+        if not name.isprintable() and re.search(_UNSAFE_NAME, name):
             message = f"the name {name!a} contains control characters or is not UTF-8"
             self._report(Code.UNSAFE_PATH, message, "", "rename it")
             return True
@@ -613,6 +614,9 @@ class _FolderWalker:
     def _check_collisions(self, names: list[str], path: str) -> None:
         if len({name.lower() for name in names}) == len(names) and all(map(str.isascii, names)):
             return
+        # Most folders have only ASCII names that differ in more than their case.
+        from unicodedata import normalize  # noqa: PLC0415
+
         folded: dict[str, str] = {}
         for name in sorted(names):
             other = folded.setdefault(normalize("NFC", name).casefold(), name)
@@ -631,6 +635,10 @@ class _FolderWalker:
     def parse_pending(self) -> None:
         """Parse the heads that were read since the last call."""
         if not self.pending_heads:
+            return
+        if not self.parse_heads:
+            self.candidates += [head.to_location() for head in self.pending_heads]
+            self.pending_heads.clear()
             return
         # A scan from the head cache never needs the parser, whose import would add 7 ms of CPU to
         # the 45 ms of a small listing.

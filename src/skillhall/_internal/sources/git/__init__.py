@@ -1,1 +1,1 @@
-"""Git repositories, read with git."""
+"""Sources in git repositories, read with the `git` command."""

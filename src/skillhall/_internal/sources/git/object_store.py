@@ -4,44 +4,25 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.sources.commit_tree import TreeEntry
 from skillhall._internal.sources.git.clone_cache import ref_file_name
 from skillhall._internal.sources.git.failures import GitCommandError, GitFailureKind
-from skillhall._internal.sources.git.process import (
-    MIN_GIT_VERSION,
-    GitLimitExceeded,
-    GitNotAvailable,
-    GitResult,
-    GitRunLimits,
-    GitRunOptions,
-    GitTimedOut,
-    measure_folder,
-    run_git,
-)
-from skillhall.errors import SourceTimedOut, SourceUnavailable, TooLarge
+from skillhall._internal.sources.git.object_reader import CorruptRepository, ObjectReader
+from skillhall._internal.sources.git.process import GitRunLimits, GitRunOptions, measure_folder
+from skillhall.errors import TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
     from skillhall._internal.sources.git.remote import Remote, RemoteRepository
+    from skillhall.errors import SkillhallError
 
-# Seconds for a local command. The deadline of the repository does not apply, because a stale
-# version is read after it has passed.
-_LOCAL_TIMEOUT = 60.0
-_MIB = 1024 * 1024
 _REF_PREFIX = "refs/skillhall"  # one per requested ref; the next fetch builds on it
 # Begins like a message of git, so that it is classified as REF_NOT_FOUND.
 _NOT_A_COMMIT_MESSAGE = "couldn't find remote ref: it is not a commit"
 _FETCH = ("fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no")
-_MAX_OBJECT_HEADER = 200  # bytes that git writes before and after an object
-
-
-class CorruptRepository(Exception):
-    """Objects are missing from the local repository."""
 
 
 class RemoteRef(NamedTuple):
@@ -57,10 +38,9 @@ class RemoteRef(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectStore:
+class ObjectStore(ObjectReader):
     """Local bare repository, and the remote repository that it is fetched from."""
 
-    folder: str
     repository: RemoteRepository
     lock: int | None = None  # descriptor of the lock on the folder, for git to inherit
 
@@ -68,7 +48,7 @@ class ObjectStore:
         """Create an empty repository in place of the old one. Raises: OSError."""
         shutil.rmtree(self.folder, ignore_errors=True)
         kind = "sha256" if use_sha256 else "sha1"
-        result = self._run_local(
+        result = self.run_local(
             "init", "--quiet", "--bare", "--template=", f"--object-format={kind}"
         )
         if result.exit_code:
@@ -86,7 +66,7 @@ class ObjectStore:
         local_ref = f"{_REF_PREFIX}/{ref_file_name(ref)}"
         arguments = (*_FETCH, "--depth=1", "--filter=blob:none", "--", "origin")
         self._run_remote((*arguments, f"+{ref or 'HEAD'}:{local_ref}"))
-        objects = self._query_objects([f"{local_ref}^{{commit}}", local_ref])
+        objects = self.query_objects([f"{local_ref}^{{commit}}", local_ref])
         commit, target = (line.split(" ") for line in objects)
         if commit[-1] == "missing":
             if target[-1] == "missing":
@@ -114,56 +94,6 @@ class ObjectStore:
             everything = (*_FETCH, "--refetch", "--depth=1", "--", "origin", refspec)
             self._run_remote(everything, is_partial=False)
 
-    def list_tree(self, commit: str) -> list[TreeEntry]:
-        """Return all files, links and submodules of a commit.
-
-        Raises: CorruptRepository, TooLarge.
-        """
-        result = self._run_local("ls-tree", "-r", "-z", "--full-tree", commit)
-        if result.exit_code:
-            raise CorruptRepository
-        entries = []
-        for line in result.stdout.split(b"\0")[:-1]:
-            head, _, path = line.partition(b"\t")
-            mode, _, object_id = head.decode("ascii").split(" ")
-            # A name that is not UTF-8 keeps its bytes here, and is rejected as unsafe later.
-            entries.append(TreeEntry(path.decode("utf-8", "surrogateescape"), mode, object_id))
-        return entries
-
-    def read_sizes(self, ids: Collection[str]) -> dict[str, int]:
-        """Return the sizes of files that are present, by id. Raises: CorruptRepository."""
-        lines = (line.split(" ") for line in self._query_objects(sorted(ids)))
-        return {line[0]: int(line[2]) for line in lines if len(line) == 3}  # noqa: PLR2004
-
-    def read_contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """Return the bytes of files with known sizes, by id. Raises: CorruptRepository."""
-        ids = sorted(sizes)
-        stdin = "".join(f"{object_id}\n" for object_id in ids).encode("ascii")
-        max_stdout = sum(sizes.values()) + _MAX_OBJECT_HEADER * len(ids)
-        result = self._run_local("cat-file", "--batch", stdin=stdin, max_stdout=max_stdout)
-        contents, position = {}, 0
-        for object_id in ids:
-            head = f"{object_id} blob {sizes[object_id]}\n".encode("ascii")
-            start, end = position + len(head), position + len(head) + sizes[object_id]
-            if (
-                result.exit_code
-                or result.stdout[position:start] != head
-                or result.stdout[end : end + 1] != b"\n"
-            ):
-                raise CorruptRepository
-            contents[object_id] = result.stdout[start:end]
-            position = end + 1
-        return contents
-
-    def _query_objects(self, names: Sequence[str]) -> list[str]:
-        """Return a line per object: id, kind and size, or "missing"."""
-        stdin = "".join(f"{name}\n" for name in names).encode("ascii")
-        result = self._run_local("cat-file", "--batch-check", stdin=stdin)
-        lines = result.stdout.decode("ascii", "replace").splitlines()
-        if result.exit_code or len(lines) != len(names):
-            raise CorruptRepository
-        return lines
-
     def find_remote_ref(self, ref: str) -> RemoteRef | None:
         """Return a ref of the remote as git resolves it; `None` if it does not exist.
 
@@ -175,13 +105,6 @@ class ObjectStore:
         commits = {line[1]: line[0] for line in lines if len(line) == 2}  # noqa: PLR2004
         found = (RemoteRef(name, commits[name]) for name in names if name in commits)
         return next(found, None)
-
-    def _run_local(
-        self, *arguments: str, stdin: bytes | None = None, max_stdout: int = 64 * _MIB
-    ) -> GitResult:
-        """Run git without a remote, so that it cannot use the network."""
-        limits = GitRunLimits(time.monotonic() + _LOCAL_TIMEOUT, max_stdout)
-        return self._run(arguments, limits, GitRunOptions(stdin=stdin, lock=self.lock))
 
     def _run_remote(
         self,
@@ -219,20 +142,16 @@ class ObjectStore:
                 raise
         return run(self.repository.follow_redirect())
 
-    def _run(
-        self, arguments: Sequence[str], limits: GitRunLimits, options: GitRunOptions
-    ) -> GitResult:
-        host = self.repository.endpoint.authority
-        try:
-            return run_git(self.folder, arguments, limits, options)
-        except GitTimedOut:
-            raise SourceTimedOut(host, "the request timed out") from None
-        except GitLimitExceeded:
-            limit = self.repository.access.limits.max_bytes
-            raise TooLarge(self.repository.source_text, limit) from None
-        except GitNotAvailable:
-            problem = f"git {MIN_GIT_VERSION[0]}.{MIN_GIT_VERSION[1]} or newer is required"
-            raise SourceUnavailable(host, problem, "install or update git") from None
+    @property
+    def _lock(self) -> int | None:
+        return self.lock
+
+    @property
+    def _host(self) -> str:
+        return self.repository.endpoint.authority
+
+    def _build_size_error(self) -> SkillhallError:
+        return TooLarge(self.repository.source_text, self.repository.access.limits.max_bytes)
 
 
 def _full_ref_names(ref: str) -> list[str]:

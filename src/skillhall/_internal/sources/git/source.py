@@ -27,7 +27,8 @@ from skillhall._internal.sources.commit_tree import (
 )
 from skillhall._internal.sources.git.clone_cache import is_cached, lock_clone
 from skillhall._internal.sources.git.failures import GitCommandError, GitFailureKind
-from skillhall._internal.sources.git.object_store import CorruptRepository, ObjectStore
+from skillhall._internal.sources.git.object_reader import CorruptRepository
+from skillhall._internal.sources.git.object_store import ObjectStore
 from skillhall._internal.sources.git.remote import (
     GitAccess,
     RemoteRepository,

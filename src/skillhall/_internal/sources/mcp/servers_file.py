@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 from contextlib import closing, contextmanager, suppress
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.hints import find_close_names
 from skillhall._internal.net.addresses import build_address_policy
 from skillhall._internal.net.url import WebUrl
 from skillhall._internal.settings import build_environment, read_secret_variable
@@ -139,7 +139,7 @@ def find_server(settings: Settings, label: str) -> McpServer:
     """
     servers = read_servers(settings)
     if label not in servers:
-        raise UnknownMcpServer(label, get_close_matches(label, servers))
+        raise UnknownMcpServer(label, find_close_names(label, servers))
     return servers[label]
 
 
@@ -164,7 +164,7 @@ def remove_server(settings: Settings, label: str) -> None:
     """
     with _edit_servers(settings) as servers:
         if label not in servers:
-            raise UnknownMcpServer(label, get_close_matches(label, servers))
+            raise UnknownMcpServer(label, find_close_names(label, servers))
         clear_cache(settings, label)
         del servers[label]
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.hints import find_close_names
 from skillhall._internal.net.connection import Timeout
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
@@ -200,7 +200,7 @@ class McpSkillSource:
         """Return the skill with this URI. Raises: SkillNotFound, ServedSkillRejected."""
         value = self._server.get_entry(uri)
         if value is None:
-            close = get_close_matches(reference, [skill.entry.name for skill in listed_skills])
+            close = find_close_names(reference, [skill.entry.name for skill in listed_skills])
             raise McpSkillNotFound(reference or uri, close, label=self.label)
         entry = parse_entry(value)
         if entry.uri != uri:

@@ -1,4 +1,4 @@
-"""ProviderIdentity provider: OpenID Connect, authorization code flow with PKCE.
+"""Identity provider: OpenID Connect, authorization code flow with PKCE.
 
 The operator configured the issuer. Plain http is accepted only from this machine and allowed
 networks, redirects are not followed, and nothing in a response is trusted until the ID token is
@@ -31,6 +31,7 @@ from skillhall._internal.net.connection import (
 )
 from skillhall._internal.net.url import WebUrl
 from skillhall._internal.policy.access.roles import Role
+from skillhall._internal.storage.accounts.user_accounts import MAX_SUBJECT_LENGTH
 from skillhall.errors import ConfigInvalid, IdentityRefused, ProviderUnavailable, SourceError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from skillhall._internal.net.addresses import AddressPolicy
     from skillhall._internal.settings import OidcSettings
 
-# Asymmetric ones only: with others, who knows the public key or the client secret could sign.
+# Only asymmetric ones: with others, anyone who knows the public key or the secret could sign.
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 MAX_RESPONSE_BYTES: Final = 1024 * 1024
 _METADATA_PATH = "/.well-known/openid-configuration"
@@ -49,7 +50,6 @@ _LEEWAY = 60  # seconds that clocks may differ
 _NETWORK = NetworkSettings(total=10, idle=10)
 _OK, _CLIENT_ERRORS = 200, range(400, 500)
 _MAX_CODE_LENGTH = 4096
-_MAX_SUBJECT_LENGTH = 255
 _REFUSED_ROLE = "refuse"
 
 
@@ -59,6 +59,12 @@ class SignInAttempt(NamedTuple):
     state: str
     nonce: str
     verifier: str  # of PKCE
+    return_path: str
+    code: str  # of the link that connects an account with the identity; "" without a link
+
+    def encode(self) -> str:
+        """Encode the attempt for its cookie."""
+        return _encode(json.dumps(self).encode())
 
 
 class ProviderIdentity(NamedTuple):
@@ -114,15 +120,18 @@ class OidcProvider:
 
     @property
     def host(self) -> str:
-        """Host of the issuer, for people."""
+        """Host of the issuer, for display."""
         return WebUrl.parse(self.settings.issuer).host
 
-    def start(self, redirect_url: str) -> tuple[str, SignInAttempt]:
+    def start(
+        self, redirect_url: str, return_path: str, code: str = ""
+    ) -> tuple[str, SignInAttempt]:
         """Return the URL where the person signs in, and the attempt.
 
         Raises: ProviderUnavailable.
         """
-        attempt = SignInAttempt(*(secrets.token_urlsafe(32) for _ in range(3)))
+        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        attempt = SignInAttempt(state, nonce, verifier, return_path, code)
         challenge = hashlib.sha256(attempt.verifier.encode("ascii")).digest()
         query = {
             "response_type": "code",
@@ -137,6 +146,15 @@ class OidcProvider:
         url = self._load_metadata().authorization_url
         return f"{url}{'&' if '?' in url else '?'}{urlencode(query)}", attempt
 
+    @staticmethod
+    def decode_attempt(text: str) -> SignInAttempt:
+        """Return the attempt in a cookie. Raises: IdentityRefused."""
+        try:
+            padded = text.encode("ascii") + b"=" * (-len(text) % 4)
+            return SignInAttempt(*map(str, json.loads(base64.urlsafe_b64decode(padded))))
+        except (ValueError, TypeError, RecursionError):
+            raise IdentityRefused("the sign-in did not start in this browser") from None
+
     def finish(
         self, answer: Mapping[str, str], attempt: SignInAttempt, redirect_url: str
     ) -> ProviderIdentity:
@@ -147,7 +165,7 @@ class OidcProvider:
         if not attempt.state or not _is_equal(answer.get("state", ""), attempt.state):
             raise IdentityRefused("the sign-in did not start in this browser")
         if answer.get("iss", self.settings.issuer) != self.settings.issuer:
-            raise IdentityRefused("another identity provider answered")
+            raise IdentityRefused("another identity provider responded")
         code = answer.get("code", "")
         if "error" in answer or not code or len(code) > _MAX_CODE_LENGTH:
             raise IdentityRefused("the identity provider did not sign you in")
@@ -219,7 +237,7 @@ class OidcProvider:
 
     def _read_identity(self, claims: Mapping[str, Any]) -> ProviderIdentity:
         subject = claims["sub"]
-        if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_SUBJECT_LENGTH:
+        if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_LENGTH:
             raise IdentityRefused("the ID token names no person")
         name, display = claims.get("preferred_username", ""), claims.get("name", "")
         role = self.default_role
@@ -289,7 +307,7 @@ class OidcProvider:
                 if body is not None and response.status in _CLIENT_ERRORS:
                     raise IdentityRefused("the identity provider rejected the sign-in")
                 if response.status != _OK:
-                    problem = f"it answered with status {response.status}"
+                    problem = f"it responded with status {response.status}"
                     raise ProviderUnavailable(self.host, problem)
                 chunks = read_chunks(response, url.host)
                 content = b"".join(limit_size(chunks, MAX_RESPONSE_BYTES, url.host))
@@ -297,25 +315,10 @@ class OidcProvider:
         except SourceError as error:
             raise ProviderUnavailable(self.host, getattr(error, "problem", str(error))) from None
         except ValueError:
-            raise ProviderUnavailable(self.host, "its answer is malformed") from None
+            raise ProviderUnavailable(self.host, "its response is malformed") from None
         if not isinstance(value, dict):
-            raise ProviderUnavailable(self.host, "its answer is malformed")
+            raise ProviderUnavailable(self.host, "its response is malformed")
         return value
-
-
-def encode_attempt(attempt: SignInAttempt, return_path: str) -> str:
-    """Encode an attempt for its cookie."""
-    return _encode(json.dumps([*attempt, return_path]).encode())
-
-
-def decode_attempt(text: str) -> tuple[SignInAttempt, str]:
-    """Return the attempt and the return path in a cookie. Raises: IdentityRefused."""
-    try:
-        padded = text.encode("ascii") + b"=" * (-len(text) % 4)
-        state, nonce, verifier, path = map(str, json.loads(base64.urlsafe_b64decode(padded)))
-    except (ValueError, TypeError, RecursionError):
-        raise IdentityRefused("the sign-in did not start in this browser") from None
-    return SignInAttempt(state, nonce, verifier), path
 
 
 def _parse_role(variable: str, text: str) -> Role:

@@ -50,8 +50,8 @@ _UNKNOWN = PasswordHash(_COST, _BLOCK_SIZE, _PARALLELISM, b"\0" * _SALT_BYTES, b
 def hash_password(password: str) -> str:
     """Return the stored form of a password. Raises: Busy."""
     salt = secrets.token_bytes(_SALT_BYTES)
-    unsalted = _UNKNOWN._replace(salt=salt)
-    return str(unsalted._replace(key=_compute_key(password, unsalted)))
+    parameters = _UNKNOWN._replace(salt=salt)
+    return str(parameters._replace(key=_compute_key(password, parameters)))
 
 
 def verify_password(password: str, stored: str) -> bool:

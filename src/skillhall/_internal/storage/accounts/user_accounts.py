@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 LINK_LIFETIME = timedelta(hours=24)
 MAX_DISPLAY_LENGTH = 100
+MAX_SUBJECT_LENGTH = 255  # of identities, as OpenID Connect says
 # A "/" would make the name of an actor ambiguous.
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _RESERVED_NAMES = frozenset({OPERATOR, SYSTEM_ACTOR.user, *Via})
@@ -40,7 +41,7 @@ class NewUser(NamedTuple):
     """New user. The code of the link is shown only once."""
 
     user: StoredUser
-    code: str  # "" if the user signs in at an identity provider
+    code: str  # "" if the subject at the identity provider is known
     tokens: int  # existing tokens that now belong to the user
 
 
@@ -79,11 +80,15 @@ class UserAccounts:
 
     table: SqlUserTable
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    issuer: str = ""  # of the identity provider; "" without one
 
-    def add(self, name: str, role: Role, actor: Actor, display: str = "") -> NewUser:
-        """Add a user, with a link to set the password.
+    def add(
+        self, name: str, role: Role, actor: Actor, display: str = "", subject: str = ""
+    ) -> NewUser:
+        """Add a user, with a link to set the password or to sign in at the identity provider.
 
-        Raises: FieldRefused, Conflict if the name is taken, DatabaseUnavailable.
+        With the `subject` of the person at the identity provider, there is no link.
+        Raises: FieldRefused, Conflict if the name or subject is taken, DatabaseUnavailable.
         """
         if not _NAME.fullmatch(name):
             problem = "must have up to 64 lowercase letters, digits, '.', '_' and '-'"
@@ -97,17 +102,35 @@ class UserAccounts:
             role=role.value,
             created=self._now(),
         )
+        if subject:
+            return self._add_subject(user, actor, subject.strip())
         code, link = self._build_link(user)
         return NewUser(user, code, self.table.add(user, actor, link))
 
-    def sign_in_identity(self, identity: ProviderIdentity, actor: Actor) -> StoredUser:
+    def _add_subject(self, user: StoredUser, actor: Actor, subject: str) -> NewUser:
+        if not self.issuer:
+            raise FieldRefused("subject", "this server has no identity provider")
+        if not 0 < len(subject) <= MAX_SUBJECT_LENGTH or not subject.isprintable():
+            problem = f"must have up to {MAX_SUBJECT_LENGTH} printable characters"
+            raise FieldRefused("subject", problem)
+        if self.table.find_identity(self.issuer, subject) is not None:
+            raise Conflict(f"a user with the subject {subject!r}")
+        user = replace(user, issuer=self.issuer, subject=subject)
+        return NewUser(user, "", self.table.add(user, actor))
+
+    def sign_in_identity(
+        self, identity: ProviderIdentity, actor: Actor, code: str = ""
+    ) -> StoredUser:
         """Return the user with an identity of the identity provider; add or update the user.
 
-        A user is never found by name or e-mail: both can belong to someone else.
+        The `code` of a link connects its user with the identity. Otherwise, a user is never found
+        by name or e-mail: both can belong to someone else.
         Raises: IdentityRefused if there is no such user and none may be added, or the user is
-        disabled, DatabaseUnavailable.
+        disabled, LinkExpired, DatabaseUnavailable.
         """
         user = self.table.find_identity(identity.issuer, identity.subject)
+        if code:
+            return self._connect_identity(identity, actor, code, user)
         if user is None:
             return self._add_identity(identity, actor)
         if user.disabled is not None:
@@ -117,6 +140,19 @@ class UserAccounts:
             actor = actor._replace(user=user.name)
             return self.table.change(user, actor, "role", self._now(), {"role": role})
         return user
+
+    def _connect_identity(
+        self, identity: ProviderIdentity, actor: Actor, code: str, user: StoredUser | None
+    ) -> StoredUser:
+        if user is not None:
+            raise IdentityRefused(f"you already have the account {user.name!r}")
+        identified: dict[str, str] = {"issuer": identity.issuer, "subject": identity.subject}
+        if identity.has_role_claim and identity.role is not None:
+            identified["role"] = identity.role.value
+        connected = self.table.connect_identity(_digest(code), identified, self._now(), actor)
+        if connected is None:
+            raise LinkExpired
+        return connected
 
     def _add_identity(self, identity: ProviderIdentity, actor: Actor) -> StoredUser:
         if identity.role is None:
@@ -133,7 +169,8 @@ class UserAccounts:
                 subject=identity.subject,
             )
             try:
-                self.table.add(user, actor._replace(user=name), None)
+                # The identity provider chose the name, so it must not decide about tokens.
+                self.table.add(user, actor._replace(user=name), adopts_tokens=False)
             except Conflict:
                 # Another server may have added the same person at the same time.
                 added = self.table.find_identity(identity.issuer, identity.subject)
@@ -157,18 +194,23 @@ class UserAccounts:
     def set_role(self, name: str, role: Role, actor: Actor) -> StoredUser:
         """Change the role of a user.
 
-        Raises: UserNotFound, FieldRefused for one's own role, DatabaseUnavailable.
+        Raises: UserNotFound, FieldRefused for one's own role or the last administrator,
+        DatabaseUnavailable.
         """
-        user = self._find_other(name, actor, "role")
-        return self.table.change(user, actor, "role", self._now(), {"role": role.value})
+        user, now = self._find_other(name, actor, "role"), self._now()
+        values = {"role": role.value}
+        is_demoted = role is not Role.ADMINISTRATOR
+        return self.table.change(user, actor, "role", now, values, keeps_administrator=is_demoted)
 
     def disable(self, name: str, actor: Actor) -> StoredUser:
         """Reject the user's tokens and end the user's sign-ins.
 
-        Raises: UserNotFound, FieldRefused for oneself, DatabaseUnavailable.
+        Raises: UserNotFound, FieldRefused for oneself or the last administrator,
+        DatabaseUnavailable.
         """
         user, now = self._find_other(name, actor, "disabled"), self._now()
-        return self.table.change(user, actor, "disable", now, {"disabled": user.disabled or now})
+        values = {"disabled": user.disabled or now}
+        return self.table.change(user, actor, "disable", now, values, keeps_administrator=True)
 
     def enable(self, name: str, actor: Actor) -> StoredUser:
         """Accept a disabled user again. Raises: UserNotFound, DatabaseUnavailable."""
@@ -177,12 +219,13 @@ class UserAccounts:
     def remove(self, name: str, actor: Actor) -> None:
         """Remove a user, revoke the user's tokens and end the user's sign-ins.
 
-        Raises: UserNotFound, FieldRefused for oneself, DatabaseUnavailable.
+        Raises: UserNotFound, FieldRefused for oneself, or for the last administrator while there
+        are other users, DatabaseUnavailable.
         """
         self.table.remove(self._find_other(name, actor, "name"), actor, self._now())
 
     def create_link(self, name: str, actor: Actor) -> NewLink:
-        """Create a link to set a password; earlier links of the user become invalid.
+        """Create a link like that of a new user; earlier links of the user become invalid.
 
         Raises: UserNotFound, FieldRefused if the user is disabled or has no password here,
         DatabaseUnavailable.

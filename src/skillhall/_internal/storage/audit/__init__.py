@@ -1,1 +1,1 @@
-"""The audit log: its hash chain, the thread that seals it, queries, and folders' journals."""
+"""The audit log: its hash chain, the thread that seals it, queries, and journals for files."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from skillhall._internal.storage.audit.audit_chain import (
     verify_chain,
 )
 from skillhall._internal.storage.sql.tables import audit
-from skillhall.errors import ConfigInvalid
+from skillhall.errors import ConfigInvalid, SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,16 +105,13 @@ class AuditSealer:
 
     def _seal(self) -> None:
         try:
-            # After a restore, the last row may have a lower number than before.
-            while self._database.read(_read_last_row) != self._head.row:
-                head = self._database.write(seal_rows)
-                if head is None:  # another server is sealing, and may not see the last rows
-                    self._is_changed = True
-                if head is None or head == self._head:
-                    return
-                self._head = head
+            head = seal_new_rows(self._database, self._head)
         except Exception:  # noqa: BLE001 - the thread must survive any error, and tries again
             return
+        if head is None:
+            self._is_changed = True
+        else:
+            self._head = head
 
     def verify(self) -> None:
         """Verify the chain and log a problem. Raises: DatabaseUnavailable."""
@@ -128,6 +126,40 @@ class AuditSealer:
         before = (now - timedelta(days=self._retention)).date().isoformat()
         at = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._database.write(lambda connection: prune_rows(connection, before, at))
+
+
+def seal_on_close(database: Database) -> Callable[[], None]:
+    """Return a function that seals the rows that this process added, and closes the database.
+
+    For commands, since no server may be running. Rows that cannot be sealed now are sealed by the
+    next command or server.
+    """
+    writes: list[None] = []
+    stop_listening = database.on_change(lambda: writes.append(None))
+
+    def close() -> None:
+        stop_listening()
+        if writes:
+            with suppress(SkillhallError):
+                seal_new_rows(database, ChainHead())
+        database.close()
+
+    return close
+
+
+def seal_new_rows(database: Database, head: ChainHead) -> ChainHead | None:
+    """Seal all rows after the last seal `head`, which may be outdated; return the last seal.
+
+    Returns None if a server is sealing, which may not see the last rows.
+    Raises: DatabaseUnavailable, DatabaseFull.
+    """
+    # After a restore, the last row may have a lower number than before.
+    while database.read(_read_last_row) != head.row:
+        sealed = database.write(seal_rows)
+        if sealed is None or sealed == head:
+            return sealed
+        head = sealed
+    return head
 
 
 def parse_retention(text: str) -> int:

@@ -9,13 +9,13 @@ from sqlalchemy import MetaData, delete, func, insert, select, text
 from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, ProgrammingError
 
 from skillhall._internal.storage.audit.audit_chain import read_head
-from skillhall._internal.storage.backup_format import BackupHeader, FileChunk, TableStart
-from skillhall._internal.storage.folder_backup import (
+from skillhall._internal.storage.backup_folders import (
     FolderPart,
     RestoreJournal,
     StagedPart,
     lock_parts,
 )
+from skillhall._internal.storage.backup_format import BackupHeader, FileChunk, TableStart
 from skillhall._internal.storage.records import DATABASE_RESTORED, Event
 from skillhall._internal.storage.sql.audit_rows import add_audit_row, allow_audit_deletion
 from skillhall._internal.storage.sql.backup_validation import validate_row

@@ -28,7 +28,7 @@ _NANOSECONDS = 1_000_000_000
 def add_revocation(
     connection: Connection, actor: Actor, revocation: Revocation, *, is_revoked: bool = True
 ) -> RevocationEntry:
-    """Revoke or reinstate a digest in the open transaction, and notify all servers.
+    """Revoke or restore a digest in the open transaction, and notify all servers.
 
     Returns the current entry. Nothing is added if the digest already has this state; the number is
     0 if it was never revoked.

@@ -82,7 +82,7 @@ class SqlSharedSkillTable:
         self,
         work: Callable[[SharedSkillWriter], _T],
         at: str,
-        actor: Actor = SYSTEM_ACTOR,
+        actor: Actor,
         action: str = "skill.edit",
         provenance: tuple[str, str] = ("", ""),
     ) -> _T:
@@ -118,7 +118,7 @@ class SqlSharedSkillTable:
             if was_reviewed != self.is_reviewed:
                 writer.history.set_reviewed_store(IN_DATABASE, is_reviewed=self.is_reviewed)
 
-        self.write(work, at)
+        self.write(work, at, SYSTEM_ACTOR)
 
 
 class SharedSkillReader:
@@ -144,7 +144,7 @@ class SharedSkillReader:
         return SharedSkill(files=files, times=times, **row)
 
     def list_approvals(self) -> dict[str, VersionReview]:
-        """Return who approved each skill, by id; no one, as these skills are not reviewed."""
+        """Return no approvals: these skills are not reviewed."""
         return {}
 
     def read_blob(self, digest: str) -> bytes | None:

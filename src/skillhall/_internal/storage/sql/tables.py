@@ -303,7 +303,7 @@ revocations = Table(
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     *_texts("digest", "skill", "reason", "at", "instead"),
     Column("actor", Text, nullable=False, key="by"),
-    Column("revoked", BigInteger, nullable=False, key="is_revoked"),  # 0 withdraws an earlier row
+    Column("revoked", BigInteger, nullable=False, key="is_revoked"),  # 0 undoes an earlier row
 )
 Index("revocations_digest", revocations.c.digest, revocations.c.number)
 
@@ -342,7 +342,7 @@ Index("skill_versions_state", skill_versions.c.state)
 
 
 def _version() -> list[Column[str] | Column[int] | ForeignKeyConstraint]:
-    """Columns of a row about a version, which are a part of its key."""
+    """Return the key columns of a row about a version, and their foreign key."""
     return [
         Column("skill_id", Text, primary_key=True, key="skill"),
         Column("number", BigInteger, primary_key=True, autoincrement=False),
@@ -354,7 +354,7 @@ def _version() -> list[Column[str] | Column[int] | ForeignKeyConstraint]:
 
 version_files = Table("version_files", METADATA, *_version(), *_file())
 Index("version_files_digest", version_files.c.digest)
-# What was decided about versions, in order.
+# Decisions about versions, in order.
 version_reviews = Table(
     "version_reviews",
     METADATA,

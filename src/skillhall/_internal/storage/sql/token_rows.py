@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, delete, func, insert, literal, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, USER_OWNER_PREFIX, Actor
+from skillhall._internal.policy.access.actor import USER_OWNER_PREFIX, Actor
 from skillhall._internal.storage.records import (
     TOKENS_CHANGED,
     USE_INTERVAL,
@@ -60,7 +60,7 @@ class SqlTokenTable:
         rows = self._database.read(lambda connection: connection.execute(query).mappings().all())
         return [StoredToken(**{**row, "scopes": tuple(row["scopes"].split())}) for row in rows]
 
-    def add(self, token: StoredToken, actor: Actor = SYSTEM_ACTOR) -> StoredToken:
+    def add(self, token: StoredToken, actor: Actor) -> StoredToken:
         """Add a token and return it. If its owner is a user, it belongs to that user.
 
         Raises: Conflict if its label is taken, DatabaseUnavailable.
@@ -89,9 +89,7 @@ class SqlTokenTable:
 
         return self._database.write(work)
 
-    def revoke(
-        self, name: str, at: str, user: str | None = None, actor: Actor = SYSTEM_ACTOR
-    ) -> bool:
+    def revoke(self, name: str, at: str, user: str | None, actor: Actor) -> bool:
         """Revoke the token with this id or label, and end its sign-ins.
 
         With `user`, the token must belong to that user. Returns whether it existed.
@@ -143,7 +141,7 @@ class SqlSignInTable:
         row = self._database.read(lambda connection: connection.execute(query).mappings().first())
         return None if row is None else SignIn(**row)
 
-    def add(self, sign_in: SignIn, actor: Actor = SYSTEM_ACTOR) -> None:
+    def add(self, sign_in: SignIn, actor: Actor) -> None:
         """Add a sign-in, and delete expired ones. Raises: DatabaseUnavailable."""
         values = {column.key: getattr(sign_in, column.key) for column in sign_ins.columns}
         excess = (
@@ -167,7 +165,7 @@ class SqlSignInTable:
 
         self._database.write(work)
 
-    def delete(self, owner: str, identity: str, at: str, actor: Actor = SYSTEM_ACTOR) -> bool:
+    def delete(self, owner: str, identity: str, at: str, actor: Actor) -> bool:
         """End a sign-in; return whether its owner had it. Raises: DatabaseUnavailable."""
         query = delete(sign_ins).where(sign_ins.c.id == identity, _belongs_to(owner))
 

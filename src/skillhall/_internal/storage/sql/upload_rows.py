@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select, update
 
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, AuditedChange
+from skillhall._internal.policy.access.actor import AuditedChange
 from skillhall._internal.skill.bundle import compute_digest, digest_files
 from skillhall._internal.storage.records import (
     UPLOAD_CHANGED,
@@ -66,7 +66,7 @@ class SqlUploadTable:
         content_hash: str,
         at: str,
         max_uploads: int,
-        actor: Actor = SYSTEM_ACTOR,
+        actor: Actor,
     ) -> bool:
         """Store an upload; return whether it changed. At most `max_uploads` are stored.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import bindparam, delete, func, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
+from skillhall._internal.policy.access.actor import Actor
 from skillhall._internal.storage.records import Zone, ZoneSize
 from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.events.event_rows import add_events, read_event_range
@@ -79,7 +79,7 @@ _COPIED_COLUMNS = tuple(
 class SqlWorkspaceStore:
     """Workspace in a database."""
 
-    def __init__(self, database: Database, actor: Actor = SYSTEM_ACTOR) -> None:
+    def __init__(self, database: Database, actor: Actor) -> None:
         self._database = database
         self._actor = actor
 

@@ -26,7 +26,8 @@ def show_form(request: PageRequest) -> Response:
     text = request.query_params.get("q", "").strip()[:200]
     collection, listed = request.collection, request.collection.snapshot()
     ids = collection.search_ids(listed, text) if text else listed.ids
-    skills = [listed.skills[skill_id] for skill_id in ids if skill_id in listed.skills]
+    cleared = {skill.id for skill in collection.clear(listed).clearance.cleared}
+    skills = [listed.skills[skill_id] for skill_id in ids if skill_id in cleared]
     return render(
         request,
         "session_import.html",
@@ -73,7 +74,8 @@ def import_from_collection(request: PageRequest) -> Response:
     importer, candidates = _open_importer(request), []
     for skill_id in request.fields.getlist("skill")[:MAX_LISTED_SKILLS]:
         provenance = Provenance(LOCAL_SOURCE, skill_id)
-        choices = importer.read_bundles([request.collection.bundle(skill_id)], provenance)
+        bundle = request.collection.cleared_bundle(skill_id)
+        choices = importer.read_cleared([bundle], provenance)
         candidates += [row._replace(local_path=skill_id) for row in choices.candidates]
     choices = ImportChoices(tuple(candidates), Provenance(LOCAL_SOURCE, "skillhall"))
     return _import_or_review(request, choices, is_explicit=True)

@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 from markupsafe import Markup
 from starlette.responses import Response
 
+from skillhall._internal.evals.reports.served_results import find_served_overview
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import sha256_hex
@@ -20,6 +21,8 @@ from skillhall._internal.skill_store.collection import (
 from skillhall._internal.web.highlight import escape_text, highlight_code
 from skillhall._internal.web.page_request import PageRequest, parse_number
 from skillhall._internal.web.rendering import render
+from skillhall._internal.web.skills.eval_card import build_eval_card
+from skillhall.errors import SkillNotApproved
 
 ROWS_PER_PAGE = 50
 MAX_SKIPPED_SHOWN = 20  # above the table; /sources/skipped lists more
@@ -95,15 +98,17 @@ def show_skill(request: PageRequest) -> Response:
         activation=_render_activation(request, details),
         is_editable=entry.source == "user",
         trust=request.collection.summarize_trust(skill),
+        evals=build_eval_card(find_served_overview(request.collection, skill_id)),
         has_versions=entry.source == "user" and request.collection.versions is not None,
     )
 
 
 def _render_activation(request: PageRequest, details: SkillDetails) -> str:
-    """Return the text that a model gets; "" for a revoked skill."""
-    if details.entry.revocation is not None:
+    """Return the text that a model gets; "" for a skill that is revoked or held by a rule."""
+    try:
+        return request.site.default_agent_skills.render_activation_text(details.entry.id)
+    except SkillNotApproved:
         return ""
-    return request.site.default_agent_skills.render_activation_text(details.entry.id)
 
 
 def list_files(request: PageRequest) -> Response:

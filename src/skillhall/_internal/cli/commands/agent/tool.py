@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 
 import click
@@ -21,6 +20,7 @@ from skillhall._internal.cli.options import (
     json_command,
     run_directory_option,
 )
+from skillhall._internal.hints import find_close_names
 
 _EXAMPLE = """skillhall tool call ReadFile '{"path": "README.md"}'"""
 
@@ -85,7 +85,7 @@ def _find_tool(tools: Mapping[str, Tool], name: str) -> Tool:
     if name in tools:
         return tools[name]
     by_lower = {known.lower(): known for known in tools}
-    matches = [by_lower[match] for match in get_close_matches(name.lower(), by_lower)]
+    matches = [by_lower[match] for match in find_close_names(name.lower(), by_lower)]
     suggestion = f"did you mean {' or '.join(map(repr, matches))}?" if matches else ""
     hint = suggestion or f"available tools: {', '.join(tools)}"
     raise CommandFailed("not_found", f"unknown tool {name!r}", hint, "tool call")

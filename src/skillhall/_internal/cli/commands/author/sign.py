@@ -18,7 +18,7 @@ _MAX_KEY_SIZE = 64 * 1024  # bytes
 @json_command("sign", "skillhall sign skills/pdf-tools --key acme.key")
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...")
 @click.option("--key", metavar="FILE", help="Sign with this private key.")
-@flag("--sigstore", help="Sign with the identity of this CI workflow, by Sigstore.")
+@flag("--sigstore", help="Sign with the identity of this CI workflow, using Sigstore.")
 @click.option(
     "--trust-config", metavar="FILE", help="Use this private Sigstore instead of the public one."
 )

@@ -6,11 +6,10 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import islice
 from json.encoder import encode_basestring as quoted
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from skillhall._internal.authoring.fix import FixResult, fix
 from skillhall._internal.authoring.validate import ValidationReport, ValidationResult, validate
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
@@ -29,7 +28,7 @@ from skillhall._internal.cli.options import (
     json_command,
     profile_option,
 )
-from skillhall._internal.cli.parallel_map import parallel_map
+from skillhall._internal.cli.parallel_map import map_batches
 from skillhall._internal.cli.progress import scan_progress, transfer_progress
 from skillhall._internal.cli.terminal import (
     format_count,
@@ -42,7 +41,11 @@ from skillhall._internal.cli.terminal import (
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.wiring.catalog import find_profile
 
+if TYPE_CHECKING:  # imported only for --fix
+    from skillhall._internal.authoring.fix import FixResult
+
 _T = TypeVar("_T")
+_R = TypeVar("_R")
 _FORMATS = ["text", "json", "sarif", "github"]
 
 
@@ -74,17 +77,21 @@ def command(
         raise click.UsageError("--dry-run needs --fix")
     settings = read_settings(follow_links=follow_links)
     chosen = find_profile(profile).with_depth(depth)
-    fixed = fix(paths, chosen, settings, dry_run=dry_run) if apply_fixes else None
+    fixed: tuple[FixResult, ...] | None = None
+    if apply_fixes:
+        from skillhall._internal.authoring.fix import fix
+
+        fixed = fix(paths, chosen, settings, dry_run=dry_run)
     with ExitStack() as scan, transfer_progress() as bar:
 
-        def run_all(
-            function: Callable[[_T], ValidationResult], items: list[_T], /
-        ) -> Iterator[ValidationResult]:
+        def map_all(
+            function: Callable[[Sequence[_T]], list[_R]], items: Sequence[_T], /
+        ) -> Iterator[_R]:
             scan.close()  # its spinner has a thread, and processes are forked without threads
-            return parallel_map(function, items, bar)
+            return map_batches(function, items, bar)
 
         progress = scan.enter_context(scan_progress())
-        report = validate(paths, chosen, settings, progress, run_all=run_all)
+        report = validate(paths, chosen, settings, progress, map_batches=map_all)
     shows_diff = dry_run and output_format == "text"
     if output_format != "json":
         for result in fixed or ():
@@ -130,7 +137,7 @@ def _print_findings(
         print_lines(format_text(shown, working_directory, color=has_color(sys.stdout)))
 
 
-def _serialize_fix(result: FixResult) -> dict[str, object]:
+def _serialize_fix(result: "FixResult") -> dict[str, object]:
     data = asdict(result)
     problem = sanitize_line(data.pop("problem"))
     return {**data, "problem": problem} if problem else data

@@ -123,26 +123,27 @@ def find_trust_states(catalog: Catalog) -> Mapping[str, str]:
     # A listing of named folders needs none of these, and the second only after a change.
     from skillhall._internal.catalog.trust.state_cache import open_state_cache
 
-    cache = open_state_cache(settings)
+    policy = catalog.profile.trust_policy
+    cache = open_state_cache(settings, policy)
     if (known := cache.find(skills)) is not None:
         return known
-    from skillhall._internal.wiring.skill_gate import open_trust_gate
+    from skillhall._internal.agents.project_gate import open_trust_gate
 
-    states = open_trust_gate(settings, catalog.profile).find_states(skills)
-    cache.save(states)
-    return {location: state for location, (state, _) in states.items()}
+    states = open_trust_gate(settings, policy).find_states(skills)
+    cache.save(skills, states)
+    return {location: state for location, (state, _, _) in states.items()}
 
 
 def _find_states_of_all(catalog: Catalog, settings: Settings) -> Mapping[str, str]:
     """Return the states of the skills of the project, and those that are revoked."""
-    from skillhall._internal.wiring.skill_gate import open_trust_gate
+    from skillhall._internal.agents.project_gate import open_trust_gate
 
     asks = catalog.profile.trust_policy != LOAD_EVERYTHING
-    states = open_trust_gate(settings, catalog.profile).find_states(catalog.skills)
+    states = open_trust_gate(settings, catalog.profile.trust_policy).find_states(catalog.skills)
     return {
         skill.location: state
         for skill in catalog.skills
-        for state, _ in (states[skill.location],)
+        for state in states[skill.location][:1]
         if state == "blocked" or (asks and skill.root.source == "project")
     }
 
@@ -159,7 +160,7 @@ def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:
     states = find_trust_states(catalog)
     for skill in catalog.skills:
         size = ""
-        name, description, _, folder, file, (_, number, _, _), _, _, is_flat, _, _ = skill
+        name, description, _, folder, file, (_, number, *_), _, _, is_flat, _, _ = skill
         if long:
             tokens, files = measure_skill(skill, catalog)
             size = f', "tokens": {tokens}, "files": [{", ".join(map(quoted, files))}]'

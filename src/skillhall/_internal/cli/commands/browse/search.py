@@ -86,6 +86,10 @@ def command(
         headings.append("MATCHES")
         rows = [(*row, one.text) for row, one in zip(rows, explanations, strict=True)]
     messages = [] if skills else ["no skills found"]
+    if not index.has_complete_texts and not result.has_more:
+        messages.append(
+            "many skills: only the beginnings and headings of their instructions are searched"
+        )
     if result.has_more:
         shown = f"{offset + 1}–{offset + len(skills)}" if offset else f"{len(skills)}"
         messages.append(f"{shown} of {result.total} shown; --limit and --offset show more")

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 
 import click
 
-from skillhall._internal.authoring.validate import SkillExamination, examine_skill
+from skillhall._internal.authoring.skill_examination import SkillExamination, examine_skill
 from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, Explanation
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
 from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress, read_settings
 from skillhall._internal.cli.command_result import CommandResult, FileContent, is_json
 from skillhall._internal.cli.commands.browse.list_output import find_trust_states, serialize_skill
+from skillhall._internal.cli.commands.eval_overview import find_evals
 from skillhall._internal.cli.commands.trust_question import (
     TrustOptions,
     clear_for_model,
@@ -82,9 +83,11 @@ def _serialize_examination(
 ) -> dict[str, object]:
     frontmatter, body = examination.parsed.frontmatter, examination.parsed.body
     state = find_trust_states(catalog).get(skill.location)
+    evals = find_evals(skill)
     return {
         **serialize_skill(skill),
         **({"trust": state} if state else {}),
+        **({"evals": evals.serialize()} if evals else {}),
         "hidden": skill.hidden,
         "frontmatter": frontmatter.fields,
         "allowedTools": list(frontmatter.allowed_tools),
@@ -103,6 +106,8 @@ def _format_fields(
     yield "source", f"{skill.source} ({skill.root.path})"
     if state := find_trust_states(catalog).get(skill.location):
         yield "trust", state
+    if evals := find_evals(skill):
+        yield "evals", evals.text
     for key, value in examination.parsed.frontmatter.fields.items():
         if key not in ("name", "description"):
             yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

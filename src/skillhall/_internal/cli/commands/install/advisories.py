@@ -45,7 +45,6 @@ def command(*, file: str | None, server: str, check: bool) -> CommandResult:
     warnings = refresh_revocations(settings) if check else []
     rows, lists = list_revocations(settings), list_servers(settings)
     installs = find_revoked_installs(settings)
-    warnings += [one.describe() for one in installs]
     return CommandResult(
         {
             "revoked": rows,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from skillhall._internal.authoring.validate import examine_skill
+from skillhall._internal.authoring.skill_examination import examine_skill
 from skillhall._internal.catalog.trust.gate import HeldSkill
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult

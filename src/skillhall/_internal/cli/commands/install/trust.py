@@ -13,6 +13,7 @@ from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.trust.gate import HeldSkill
 from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress, read_settings
 from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.commands.eval_overview import find_evals
 from skillhall._internal.cli.commands.trust_question import serialize_held
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import (
@@ -28,7 +29,7 @@ from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.policy.trust.policies import SkillEvidence
 from skillhall._internal.policy.trust.trust_decision import EVERYWHERE
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.wiring.skill_gate import open_review
+from skillhall._internal.wiring.project_review import open_review
 
 _SHORT_DIGEST = len("sha256:") + 12
 
@@ -187,8 +188,10 @@ def show_state(*, name: str) -> CommandResult:
     found = find_judged_skills("")
     [one] = found.judge([name])
     summary = found.review.gate.summarize(one.skill)
+    evals = find_evals(one.skill)
+    summary = summary.with_evals(evals.text) if evals else summary
     data = {**summary.serialize(), **_Row.build(found, one).serialize()}
-    return CommandResult(data, lines=map(str, summary.lines))
+    return CommandResult(data, lines=map(str, summary.lines_with_evals))
 
 
 def serialize_evidence(evidence: SkillEvidence | None) -> dict[str, object]:

@@ -58,7 +58,7 @@ def _filter_options(function: Command) -> Command:
     default=50,
     show_default=True,
     metavar="N",
-    help="Show N rows.",
+    help="Show at most N rows.",
 )
 def list_rows(*, filters: dict[str, str], limit: int) -> CommandResult:
     """List the newest rows of the audit log."""

@@ -13,6 +13,7 @@ from skillhall._internal.cli.errors import CommandFailed, require_database
 from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.terminal import format_count, sanitize_line
+from skillhall._internal.wiring.command_actor import get_actor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,7 +109,12 @@ def restore(*, file: Path, overwrite: bool, dry_run: bool, run_dir: str | None) 
                     progress(_STEPS[step], done, total)
 
             report = restore_backup(
-                settings, str(file), overwrite=overwrite, dry_run=dry_run, progress=update
+                settings,
+                str(file),
+                actor=get_actor(),
+                overwrite=overwrite,
+                dry_run=dry_run,
+                progress=update,
             )
     totals = report.totals
     return CommandResult(

@@ -19,6 +19,7 @@ from skillhall._internal.cli.server_options import (
     source_selector_options,
 )
 from skillhall._internal.cli.terminal import format_count, print_message
+from skillhall._internal.installer.install_rules import load_install_rules
 from skillhall._internal.installer.project import Project
 from skillhall._internal.prompt_server.generate.claude_hook import (
     HookReport,
@@ -26,7 +27,7 @@ from skillhall._internal.prompt_server.generate.claude_hook import (
     remove_hook,
 )
 from skillhall._internal.prompt_server.generate.convert import PromptFilter, fetch_prompt_skills
-from skillhall._internal.prompt_server.generate.server_connection import build_origin
+from skillhall._internal.prompt_server.generate.prompt_server_client import build_origin
 from skillhall._internal.prompt_server.generate.writer import (
     GenerateOptions,
     GenerateReport,
@@ -114,7 +115,9 @@ def command(
     targets = _find_targets(project, agents, path)
     client = open_server(server, selector)
     with transfer_progress() as progress:
-        batch = fetch_prompt_skills(client, PromptFilter(include, exclude), progress)
+        rules = load_install_rules(None, project.settings)
+        rules = rules._replace(source=build_origin(client).server.partition("://")[2].rstrip("/"))
+        batch = fetch_prompt_skills(client, PromptFilter(include, exclude), progress, rules)
     options = GenerateOptions(build_origin(client), force, dry_run)
     report = GenerateReport(findings=batch.findings, failed=batch.failed)
     for target in targets:

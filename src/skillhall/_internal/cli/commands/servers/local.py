@@ -21,13 +21,12 @@ from skillhall._internal.cli.options import (
 )
 from skillhall._internal.cli.terminal import format_count, format_findings
 from skillhall._internal.installer.install_rules import load_install_rules
-from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill_store.database_store import DatabaseStore, copy_to_database
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.serializers import serialize_skill
 from skillhall._internal.skill_store.store import ImportReport, bind_actor
-from skillhall._internal.wiring.skill_gate import approve_own_skill
+from skillhall._internal.wiring.command_actor import get_actor
 from skillhall._internal.wiring.sources import open_source
 from skillhall.errors import ConfigInvalid, Conflict
 
@@ -139,7 +138,7 @@ def share(*, replace: bool, root: str) -> CommandResult:
             problem = "sharing skills requires PostgreSQL"
             hint = "set it to the URL of a PostgreSQL database: postgresql://user@host/name"
             raise ConfigInvalid("SKILLHALL_DATABASE_URL", problem, hint)
-        shared = bind_actor(services.skill_store, CLI_ACTOR)
+        shared = bind_actor(services.skill_store, get_actor())
         report = copy_to_database(_open_store(root), shared, replace=replace)
     return _report_import("shared", report)
 
@@ -173,6 +172,8 @@ def _open_store(root: str) -> FolderStore:
 
 def _approve_own(root: str, *ids: str) -> None:
     """Record that these user skills are the user's own."""
+    from skillhall._internal.wiring.project_review import approve_own_skill
+
     settings = read_settings()._replace(working_directory=os.path.abspath(root))  # noqa: PTH100
     for skill_id in ids:
         folder = f"{settings.working_directory}/.agents/skills/{skill_id}"

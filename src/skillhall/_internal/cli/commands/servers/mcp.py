@@ -4,6 +4,7 @@ import gc
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
+from skillhall._internal.agents.agent_gate import open_gate
 from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
 from skillhall._internal.catalog.manifests import list_published
 from skillhall._internal.cli.catalog_loader import read_settings
@@ -22,7 +23,6 @@ from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.mcp.handshake import answer_initialize
 from skillhall._internal.wiring.catalog import find_profile
 from skillhall._internal.wiring.revocation_refresh import start_daily_refresh
-from skillhall._internal.wiring.skill_gate import open_gate
 from skillhall._internal.wiring.skill_provider import open_folder_provider
 
 
@@ -39,7 +39,7 @@ def command(*, search: SearchOptions, trust: TrustOptions, check: bool) -> Comma
     settings = read_settings(no_index=search.no_index, follow_links=search.follow_links)
     profile = find_profile(search.profile).with_depth(search.depth)
     # stdin belongs to the protocol, so the user is never asked.
-    gate = open_gate(settings, profile, trust_project=trust.trust_project)
+    gate = open_gate(settings, profile.trust_policy, trust_project=trust.trust_project)
     provider = open_folder_provider(search.roots, profile, settings, gate)
     finish_refresh = start_daily_refresh(settings)
     if not (check or is_json()):

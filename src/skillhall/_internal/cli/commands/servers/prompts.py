@@ -13,7 +13,7 @@ from skillhall._internal.cli.server_options import (
     source_selector_options,
 )
 from skillhall._internal.cli.terminal import format_count, print_message
-from skillhall._internal.prompt_server.generate.server_connection import (
+from skillhall._internal.prompt_server.generate.prompt_server_client import (
     SkippedEntry,
     read_upload_folder,
     write_prompt_files,

@@ -17,14 +17,13 @@ from skillhall._internal.cli.options import (
     json_command,
     run_directory_option,
 )
-from skillhall._internal.policy.access.actor import Actor, Via
 from skillhall._internal.policy.trust.revocations import RevocationEntry, is_digest
+from skillhall._internal.wiring.command_actor import get_actor
 
 if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.settings import Settings
     from skillhall._internal.wiring.database import Revocations
 
-_CLI = Actor(via=Via.CLI)
 _SHORT_DIGEST = len("sha256:") + 12
 
 command = DefaultCommandGroup(
@@ -52,13 +51,15 @@ def revoke(*, subject: str, reason: str, instead: str, undo: bool, root: str) ->
             restored = [
                 digest
                 for digest in digests
-                if revocations.restore(_CLI, digest, skill=skill, reason=reason)
+                if revocations.restore(get_actor(), digest, skill=skill, reason=reason)
             ]
             verb = "restored" if restored else "not revoked:"
             return CommandResult(
                 {"restored": restored}, lines=restored, messages=[f"{verb} {subject}"]
             )
-        entries = revocations.revoke(_CLI, digests, skill=skill, reason=reason, instead=instead)
+        entries = revocations.revoke(
+            get_actor(), digests, skill=skill, reason=reason, instead=instead
+        )
     return CommandResult(
         {"revocations": [*map(serialize_entry, entries)]},
         lines=[entry.digest for entry in entries],

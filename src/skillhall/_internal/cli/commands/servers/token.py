@@ -15,6 +15,7 @@ from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import command_group, flag, json_command
 from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES, OPERATOR, AccessScope
+from skillhall._internal.wiring.command_actor import get_actor
 
 if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.wiring.database import AccessTokens, Token
@@ -79,6 +80,7 @@ def create(
             owner,
             [AccessScope(scope) for scope in scopes] or DEFAULT_SCOPES,
             lifetime,
+            actor=get_actor(),
         )
         data = _serialize_token(created.stored, tokens)
     revoke_command = f"skillhall token revoke {created.stored.id}"
@@ -107,7 +109,7 @@ def list_tokens(*, with_revoked: bool) -> CommandResult:
 def revoke(*, token: str) -> CommandResult:
     """Revoke the token with this id or label."""
     with _open_tokens() as tokens:
-        tokens.revoke(token)
+        tokens.revoke(token, actor=get_actor())
     return CommandResult({"revoked": token}, messages=[f"revoked {token}"])
 
 

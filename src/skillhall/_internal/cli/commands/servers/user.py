@@ -13,9 +13,8 @@ from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import command_group, json_command
 from skillhall._internal.cli.terminal import format_count
-from skillhall._internal.policy.access.access_scopes import OPERATOR
-from skillhall._internal.policy.access.actor import Actor, Via
 from skillhall._internal.policy.access.roles import Role
+from skillhall._internal.wiring.command_actor import get_actor
 
 if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.wiring.database import User, UserAccounts
@@ -25,9 +24,8 @@ command = command_group(
     "Manage the users of a server. The first user turns sign-in on. All commands accept --json.",
     epilog="Example: skillhall user add dev1 --role author",
 )
-_ACTOR = Actor(OPERATOR, via=Via.CLI)
 _ROLES = click.Choice([*map(str, Role)])
-_LINK_MESSAGE = "the link sets the password; it works once, within 24 hours, and is not shown again"
+_LINK_MESSAGE = "it works once, within 24 hours, and is not shown again"
 
 
 @json_command("add", "skillhall user add dev1 --role author", group=command)
@@ -40,17 +38,24 @@ _LINK_MESSAGE = "the link sets the password; it works once, within 24 hours, and
     help="Set the role of the user.",
 )
 @click.option("--display", default="", metavar="TEXT", help="Set the name that pages show.")
-def add(*, name: str, role: str, display: str) -> CommandResult:
-    """Add a user and print a link where the person sets a password."""
+@click.option(
+    "--subject",
+    default="",
+    metavar="ID",
+    help="Add the person with this subject at the identity provider, without a link.",
+)
+def add(*, name: str, role: str, display: str, subject: str) -> CommandResult:
+    """Add a user and print a link with which the person signs in first."""
     with _open_accounts() as accounts:
-        created = accounts.add(name, Role(role), _ACTOR, display)
-    link = _build_link(created.code)
-    messages = [_LINK_MESSAGE]
+        created = accounts.add(name, Role(role), get_actor(), display, subject)
+    link, messages = "", [f"{name} can now sign in at {created.user.issuer}"]
+    if created.code:
+        link, messages = _build_link(created.code), [_describe_link()]
     if created.tokens:
         count = format_count(created.tokens, "existing token")
         messages.append(f"{count} of {name} may now do no more than the role {role} allows")
     data = {**_serialize_user(created.user), "link": link, "tokens": created.tokens}
-    return CommandResult(data, lines=[link], messages=messages)
+    return CommandResult(data, lines=[link] if link else [], messages=messages)
 
 
 @json_command("list", "skillhall user list", group=command)
@@ -72,7 +77,7 @@ def list_users() -> CommandResult:
 def set_role(*, name: str, role: str) -> CommandResult:
     """Change the role of a user, on all servers within a second."""
     with _open_accounts() as accounts:
-        user = accounts.set_role(name, Role(role), _ACTOR)
+        user = accounts.set_role(name, Role(role), get_actor())
     return CommandResult(_serialize_user(user), messages=[f"{name} is now {role}"])
 
 
@@ -81,7 +86,7 @@ def set_role(*, name: str, role: str) -> CommandResult:
 def disable(*, name: str) -> CommandResult:
     """End the sign-ins of a user and reject the user's tokens, until enabled again."""
     with _open_accounts() as accounts:
-        user = accounts.disable(name, _ACTOR)
+        user = accounts.disable(name, get_actor())
     return CommandResult(_serialize_user(user), messages=[f"disabled {name}"])
 
 
@@ -90,19 +95,19 @@ def disable(*, name: str) -> CommandResult:
 def enable(*, name: str) -> CommandResult:
     """Accept a disabled user again."""
     with _open_accounts() as accounts:
-        user = accounts.enable(name, _ACTOR)
+        user = accounts.enable(name, get_actor())
     return CommandResult(_serialize_user(user), messages=[f"enabled {name}"])
 
 
 @json_command("link", "skillhall user link dev1", group=command)
 @click.argument("name")
 def create_link(*, name: str) -> CommandResult:
-    """Print a new link where a user sets a password. Earlier links become invalid."""
+    """Print a new link with which a user signs in. Earlier links become invalid."""
     with _open_accounts() as accounts:
-        created = accounts.create_link(name, _ACTOR)
+        created = accounts.create_link(name, get_actor())
     link = _build_link(created.code)
     data = {"name": name, "link": link, "expires": created.expires}
-    return CommandResult(data, lines=[link], messages=[_LINK_MESSAGE])
+    return CommandResult(data, lines=[link], messages=[_describe_link()])
 
 
 @json_command("remove", "skillhall user remove dev1", group=command)
@@ -110,7 +115,7 @@ def create_link(*, name: str) -> CommandResult:
 def remove(*, name: str) -> CommandResult:
     """Remove a user, revoke the user's tokens and end the user's sign-ins."""
     with _open_accounts() as accounts:
-        accounts.remove(name, _ACTOR)
+        accounts.remove(name, get_actor())
     return CommandResult({"removed": name}, messages=[f"removed {name}"])
 
 
@@ -134,6 +139,12 @@ def _build_link(code: str) -> str:
     from skillhall._internal.http.users import build_join_link
 
     return build_join_link(read_settings().server, code)
+
+
+def _describe_link() -> str:
+    issuer = read_settings().server.oidc.issuer
+    use = f"sign in at {issuer} or set a password" if issuer else "set a password"
+    return f"send this link to the user to {use}; {_LINK_MESSAGE}"
 
 
 def _serialize_user(user: User) -> dict[str, object]:

@@ -19,7 +19,6 @@ from skillhall._internal.cli.options import (
     run_directory_option,
 )
 from skillhall._internal.cli.terminal import format_findings
-from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.trust.version_review import VersionState
 from skillhall._internal.skill_store.serializers import (
     serialize_comparison,
@@ -27,6 +26,7 @@ from skillhall._internal.skill_store.serializers import (
     serialize_version_details,
     serialize_versions,
 )
+from skillhall._internal.wiring.command_actor import get_actor
 from skillhall.errors import ConfigInvalid, SkillNotFound, VersionNotFound
 
 if TYPE_CHECKING:  # from an optional extra
@@ -123,7 +123,7 @@ def submit(*, version: str, comment: str, root: str) -> CommandResult:
     """Submit a draft, or the newest version, for review."""
     with _open_versions(root) as versions:
         found = _resolve(versions, version)
-        change = versions.submit(found.skill, found.number, CLI_ACTOR, comment)
+        change = versions.submit(found.skill, found.number, get_actor(), comment)
     return _report("submitted", change)
 
 
@@ -135,7 +135,7 @@ def return_(*, version: str, comment: str, root: str) -> CommandResult:
     """Return a version, or the one in review, to its author."""
     with _open_versions(root) as versions:
         found = _resolve(versions, version, VersionState.IN_REVIEW)
-        change = versions.return_(found.skill, found.number, CLI_ACTOR, comment)
+        change = versions.return_(found.skill, found.number, get_actor(), comment)
     return _report("returned", change)
 
 
@@ -160,7 +160,7 @@ def approve(
             click.echo(lines, err=True)
             confirm(f"Approve {found.skill}@{found.number}?")
         change = versions.approve(
-            found.skill, found.number, CLI_ACTOR, digest or found.digest, comment
+            found.skill, found.number, get_actor(), digest or found.digest, comment
         )
     return _report("approved", change)
 
@@ -175,7 +175,7 @@ def yank(*, version: str, reason: str, root: str) -> CommandResult:
     """Yank an approved version, or the served one, so that no client may use it."""
     with _open_versions(root) as versions:
         found = _resolve(versions, version, VersionState.APPROVED)
-        change = versions.yank(found.skill, found.number, CLI_ACTOR, reason)
+        change = versions.yank(found.skill, found.number, get_actor(), reason)
     return _report("yanked", change)
 
 
@@ -189,7 +189,7 @@ def use(*, version: str, comment: str, root: str) -> CommandResult:
         raise CommandFailed("usage", "the version is missing", f"name it: {version}@N")
     with _open_versions(root) as versions:
         found = _resolve(versions, version)
-        change = versions.use(found.skill, found.number, CLI_ACTOR, comment)
+        change = versions.use(found.skill, found.number, get_actor(), comment)
     return _report("chose", change)
 
 

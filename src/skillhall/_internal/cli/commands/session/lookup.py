@@ -9,7 +9,7 @@ from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import CommandFailed, require_database
 from skillhall._internal.cli.options import json_command
-from skillhall._internal.policy.access.actor import CLI_ACTOR
+from skillhall._internal.wiring.command_actor import get_actor
 from skillhall._internal.workspace import Block, Session
 from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import RecordNotFound
@@ -31,7 +31,7 @@ def workspace_command(
             with require_database():
                 from skillhall._internal.wiring.workspace import open_workspace
 
-                workspace = open_workspace(read_settings()).acting_as(CLI_ACTOR)
+                workspace = open_workspace(read_settings(), get_actor())
             try:
                 if "session" in parameters:
                     parameters["session"] = find_session(workspace, str(parameters["session"]))

@@ -1,0 +1,1 @@
+"""Commands on the evals of skills, one module for each."""

@@ -1,0 +1,1 @@
+"""Evals of skills: run test cases, grade the outputs, compare and report the results."""

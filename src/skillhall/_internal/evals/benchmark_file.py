@@ -1,0 +1,113 @@
+"""The documented `benchmark.json`: mean and standard deviation of each arm, and their difference.
+
+Numbers have as many decimals as in the guide. `summary.json` has the precise ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillhall._internal.evals.eval_records import Arm
+from skillhall._internal.evals.eval_summary import Spread
+from skillhall._internal.strict_json import InvalidJson, parse_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from skillhall._internal.evals.eval_summary import ArmSummary, EvalSummary
+
+BENCHMARK_FILE = "benchmark.json"
+_DECIMALS = {"pass_rate": 2, "time_seconds": 1, "tokens": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """The content of a `benchmark.json`: metrics by arm, and their differences."""
+
+    arms: Mapping[str, Mapping[str, Spread]]
+    delta: Mapping[str, float]
+
+
+def build_benchmark(summary: EvalSummary) -> Benchmark:
+    """Return the benchmark of a summary.
+
+    The difference is that to the arm without the skill, or else to the old version.
+    """
+    arms = {str(arm.arm): _list_metrics(arm) for arm in summary.arms}
+    skill = arms.get(Arm.WITH_SKILL, {})
+    baseline = arms.get(Arm.WITHOUT_SKILL) or arms.get(Arm.OLD_SKILL) or {}
+    delta = {
+        metric: skill[metric].mean - baseline[metric].mean
+        for metric in _DECIMALS
+        if metric in skill and metric in baseline
+    }
+    return Benchmark(arms, delta)
+
+
+def render_benchmark(benchmark: Benchmark) -> bytes:
+    """Return the content of `benchmark.json`, in the layout of the guide."""
+    sections = [_render_arm(arm, metrics) for arm, metrics in benchmark.arms.items()]
+    if benchmark.delta:
+        lines = (
+            f'      "{metric}": {_format(metric, value)}'
+            for metric, value in benchmark.delta.items()
+        )
+        sections.append('    "delta": {\n' + ",\n".join(lines) + "\n    }")
+    return ('{\n  "run_summary": {\n' + ",\n".join(sections) + "\n  }\n}\n").encode()
+
+
+def parse_benchmark(data: bytes) -> Benchmark | None:
+    """Return the benchmark in a file of any tool; `None` if it is invalid."""
+    try:
+        value = parse_json(data, unique_keys=True)
+    except InvalidJson:
+        return None
+    summary = value.get("run_summary") if isinstance(value, dict) else None
+    if not isinstance(summary, dict):
+        return None
+    sections = {name: one for name, one in summary.items() if isinstance(one, dict)}
+    delta = sections.pop("delta", {})
+    arms = {
+        name: {
+            metric: Spread(float(spread["mean"]), float(spread["stddev"]))
+            for metric, spread in section.items()
+            if metric in _DECIMALS and _is_spread(spread)
+        }
+        for name, section in sections.items()
+    }
+    numbers = {metric: one for metric, one in delta.items() if metric in _DECIMALS}
+    return Benchmark(
+        arms, {metric: float(one) for metric, one in numbers.items() if _is_number(one)}
+    )
+
+
+def _list_metrics(arm: ArmSummary) -> dict[str, Spread]:
+    metrics = {
+        "pass_rate": arm.run_pass_rate,
+        "time_seconds": arm.seconds,
+        "tokens": arm.tokens,
+    }
+    return {metric: spread for metric, spread in metrics.items() if spread is not None}
+
+
+def _render_arm(arm: str, metrics: Mapping[str, Spread]) -> str:
+    lines = (
+        f'      "{metric}": {{ "mean": {_format(metric, spread.mean)}, '
+        f'"stddev": {_format(metric, spread.stddev)} }}'
+        for metric, spread in metrics.items()
+    )
+    return f'    "{arm}": {{\n' + ",\n".join(lines) + "\n    }"
+
+
+def _format(metric: str, value: float) -> str:
+    rounded = round(value, _DECIMALS[metric]) + 0.0  # without the sign of a negative zero
+    return f"{rounded:.{_DECIMALS[metric]}f}"
+
+
+def _is_spread(value: object) -> bool:
+    return isinstance(value, dict) and all(_is_number(value.get(key)) for key in Spread._fields)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,21 @@
+"""The JSON Schemas of eval files and result files, which ship with the package."""
+
+from pathlib import Path
+
+_FOLDER = Path(__file__).with_name("schemas")
+_SUFFIX = ".schema.json"
+# By name, the file that each one describes.
+SCHEMAS = {
+    "evals": "evals/evals.json of a skill",
+    "triggers": "evals/triggers.json of a skill",
+    "run": "run.json of a run",
+    "timing": "timing.json of a run",
+    "grading": "grading.json of a run",
+    "benchmark": "benchmark.json of an iteration",
+    "trigger-result": "triggers.json of an iteration",
+}
+
+
+def read_schema(name: str) -> str:
+    """Return the text of a schema in `SCHEMAS`."""
+    return (_FOLDER / f"{name}{_SUFFIX}").read_text(encoding="utf-8")

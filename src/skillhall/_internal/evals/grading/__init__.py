@@ -1,0 +1,1 @@
+"""Graders of runs: checks, scripts and a model as judge."""

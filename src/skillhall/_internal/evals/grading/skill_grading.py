@@ -1,0 +1,112 @@
+"""Grading of an iteration with all graders, up to its summary and result files."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from skillhall._internal.evals.eval_records import Arm
+from skillhall._internal.evals.grading.check_grader import CheckGrader
+from skillhall._internal.evals.grading.check_process import CheckProcess
+from skillhall._internal.evals.grading.iteration_grading import (
+    DEFAULT_JOBS,
+    IterationGrading,
+)
+from skillhall._internal.evals.grading.judge_grader import JudgeGrader
+from skillhall._internal.evals.grading.pairwise import PairwiseJudge
+from skillhall._internal.evals.grading.script_grader import ScriptGrader
+from skillhall._internal.evals.runs.run_limits import SpendingLimitReached
+from skillhall._internal.evals.summary_files import summarize_iteration, write_summary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from skillhall._internal.evals.eval_records import RunKey, RunUsage
+    from skillhall._internal.evals.eval_summary import EvalSummary
+    from skillhall._internal.evals.eval_workspace import EvalIteration
+    from skillhall._internal.evals.grading.grader import Grader
+    from skillhall._internal.evals.grading.iteration_grading import (
+        GradingProgress,
+        GradingReport,
+    )
+    from skillhall._internal.evals.runs.evaluated_skill import EvaluatedSkill
+    from skillhall._internal.evals.text_model import TextModel
+    from skillhall._internal.skill.evals.eval_file import EvalCase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradingOptions:
+    """How the runs of an iteration are graded."""
+
+    judge: TextModel | None = None
+    compares_pairs: bool = False  # needs a judge
+    scripts_of: EvaluatedSkill | None = None  # if its scripts are allowed
+    jobs: int = DEFAULT_JOBS
+    # Gets the usage of the judge for each run. It may raise SpendingLimitReached.
+    spend: Callable[[RunKey, RunUsage], None] = lambda _key, _usage: None
+    on_graded: Callable[[GradingProgress], None] = lambda _: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedIteration:
+    """The summary of an iteration, and the report of its grading."""
+
+    iteration: EvalIteration
+    summary: EvalSummary
+    report: GradingReport
+    stop_reason: str = field(default="")  # the limit that was reached
+
+
+async def grade_iteration(
+    iteration: EvalIteration, cases: Sequence[EvalCase], options: GradingOptions
+) -> GradedIteration:
+    """Grade all runs of an iteration, and write its results.
+
+    Raises: OSError, ModelUnavailable if no request to the judge can succeed.
+    """
+    by_id = {case.id: case for case in cases}
+    async with AsyncExitStack() as stack:
+        process = await stack.enter_async_context(CheckProcess())
+        graders: list[Grader] = [CheckGrader(process)]
+        if options.scripts_of is not None:
+            graders.append(ScriptGrader(options.scripts_of))
+        if options.judge is not None:
+            await stack.enter_async_context(options.judge.model)
+            graders.append(JudgeGrader(options.judge))
+        grading = IterationGrading(
+            iteration=iteration,
+            cases=by_id,
+            graders=graders,
+            jobs=options.jobs,
+            spend=options.spend,
+            on_graded=options.on_graded,
+        )
+        report = await grading.grade()
+        stop_reason = report.stop_reason
+        if options.judge is not None and options.compares_pairs and not stop_reason:
+            judge = PairwiseJudge(options.judge, iteration)
+            stop_reason = await _compare_pairs(judge, by_id, options)
+    summary = summarize_iteration(iteration)
+    write_summary(iteration, summary)
+    return GradedIteration(
+        iteration=iteration, summary=summary, report=report, stop_reason=stop_reason
+    )
+
+
+async def _compare_pairs(
+    judge: PairwiseJudge, cases: Mapping[str, EvalCase], options: GradingOptions
+) -> str:
+    """Compare the runs of the skill with all others; return the limit that was reached."""
+    for stored in judge.iteration.iter_runs():
+        key = stored.record.key
+        case = cases.get(key.case_id)
+        if case is None or key.arm is Arm.WITH_SKILL:
+            continue
+        usage = await judge.compare(case, stored)
+        try:
+            if usage.requests:
+                options.spend(key, usage)
+        except SpendingLimitReached as reached:
+            return str(reached)
+    return ""

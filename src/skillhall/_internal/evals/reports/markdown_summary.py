@@ -1,0 +1,141 @@
+"""A Markdown summary for pull requests and `$GITHUB_STEP_SUMMARY`."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+from skillhall._internal.evals.reports.skill_results import (
+    ARM_NAMES,
+    describe_difference,
+    describe_preference,
+    format_cost,
+    format_number,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from skillhall._internal.evals.eval_summary import EvalSummary
+    from skillhall._internal.evals.reports.skill_results import SkillResults
+    from skillhall._internal.evals.triggers.trigger_score import TriggerRate, TriggerScore
+
+MAX_BYTES = 900_000  # GitHub accepts 1 MiB for each step
+_MAX_ROWS = 20  # of cases, queries and assertions
+_MAX_TEXT = 200  # characters of a text from outside
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()+!|~$-])")
+_MENTION = re.compile(r"([@#])(?=\w)")  # of people, teams and issues, which would be notified
+
+
+def render_markdown(results: Sequence[SkillResults]) -> str:
+    """Return the summary, shortened if it is too large."""
+    parts: list[str] = ["# Eval results\n"]
+    size = 0
+    for number, one in enumerate(results):
+        part = "\n".join(_iter_lines(one)) + "\n"
+        size += len(part.encode())
+        if size > MAX_BYTES:
+            parts.append(f"… {len(results) - number} more skills are not shown.\n")
+            break
+        parts.append(part)
+    return "\n".join(parts)
+
+
+def escape_markdown(text: str, limit: int = _MAX_TEXT) -> str:
+    """Return text from outside as one line of plain text in Markdown."""
+    line = " ".join(text.split())
+    line = line if len(line) <= limit else f"{line[:limit]}…"
+    return _MENTION.sub("\\1\N{ZERO WIDTH SPACE}", _SPECIAL.sub(r"\\\1", escape(line, quote=False)))
+
+
+def _iter_lines(results: SkillResults) -> Iterator[str]:
+    yield f"## {escape_markdown(results.skill_name)}\n"
+    if results.is_current is False:
+        yield "The skill has changed since these results.\n"
+    for gate in results.gates:
+        yield f"- {'✅' if gate.passed else '❌'} {escape_markdown(str(gate))}"
+    if results.gates:
+        yield ""
+    if results.summary is not None:
+        yield from _iter_summary_lines(results.summary)
+    if results.triggers is not None:
+        yield from _iter_trigger_lines(results.triggers.score)
+    if results.is_empty:
+        yield "No results yet."
+
+
+def _iter_summary_lines(summary: EvalSummary) -> Iterator[str]:
+    for difference in summary.differences:
+        baseline = ARM_NAMES[difference.baseline]
+        yield f"**Difference to runs {baseline}: {describe_difference(difference)}**\n"
+        if difference.reason:
+            yield f"{escape_markdown(difference.reason)}\n"
+    for preference in summary.preferences:
+        yield f"{escape_markdown(describe_preference(preference))}\n"
+    yield "| | Runs | Pass rate | 95% interval | Tokens | Seconds | Cost |"
+    yield "|---|---:|---:|---|---:|---:|---:|"
+    for arm in summary.arms:
+        rate, interval = "–", "–"
+        if arm.pass_rate is not None:
+            low, high = arm.pass_rate.interval
+            rate, interval = f"{arm.pass_rate.value:.2f}", f"{low:.2f} to {high:.2f}"
+        tokens, seconds = (
+            format_number(None if one is None else one.mean) for one in (arm.tokens, arm.seconds)
+        )
+        cost = format_cost(arm.usage.cost)
+        yield (
+            f"| {ARM_NAMES[arm.arm]} | {arm.completed} of {arm.runs} | {rate} | {interval} "
+            f"| {tokens} | {seconds} | {cost} |"
+        )
+    yield ""
+    flaky = [one for one in summary.assertions if one.is_flaky]
+    same = [one for one in summary.assertions if one.never_discriminates]
+    for label, assertions in (
+        ("Flaky assertions", flaky),
+        ("Assertions with the same verdict in all runs", same),
+    ):
+        if assertions:
+            yield f"<details><summary>{label}: {len(assertions)}</summary>\n"
+            yield from _limit(
+                f"- {escape_markdown(one.case_id)}: {escape_markdown(one.text)}"
+                for one in assertions
+            )
+            yield "\n</details>\n"
+
+
+def _iter_trigger_lines(score: TriggerScore) -> Iterator[str]:
+    yield f"**Triggers: {escape_markdown(score.verdict)}**\n"
+    yield "| | Rate | 95% interval | Queries |"
+    yield "|---|---:|---|---:|"
+    for label, rate in (
+        ("Recall", score.recall),
+        ("Precision", score.precision),
+        ("False triggers", score.false_triggers),
+    ):
+        yield _format_rate_row(label, rate)
+    yield ""
+    wrong = [one for one in score.queries if one.is_right is False]
+    if wrong:
+        yield f"<details><summary>Queries with the wrong result: {len(wrong)}</summary>\n"
+        yield from _limit(
+            f"- {escape_markdown(one.query.query)} "
+            f"({'should' if one.query.should_trigger else 'should not'} trigger, "
+            f"loaded in {one.loads} of {one.runs} runs)"
+            for one in wrong
+        )
+        yield "\n</details>\n"
+
+
+def _format_rate_row(label: str, rate: TriggerRate) -> str:
+    if rate.value is None:
+        return f"| {label} | – | – | 0 |"
+    low, high = rate.interval
+    return f"| {label} | {rate.value:.2f} | {low:.2f} to {high:.2f} | {rate.queries} |"
+
+
+def _limit(lines: Iterable[str]) -> Iterator[str]:
+    shown = [*lines]
+    yield from shown[:_MAX_ROWS]
+    if len(shown) > _MAX_ROWS:
+        yield f"- … and {len(shown) - _MAX_ROWS} more"

@@ -1,0 +1,1 @@
+"""Agents that can do the runs of an eval: the built-in one, and external commands."""

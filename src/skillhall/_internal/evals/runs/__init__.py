@@ -1,0 +1,1 @@
+"""Runs of eval cases: plan, folders, limits, stored results and the runner."""

@@ -1,0 +1,112 @@
+"""Recordings: iterations whose runs are judged again without an agent or a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from skillhall._internal.evals.eval_records import RunStatus
+from skillhall._internal.evals.eval_workspace import PLAN_FILE, EvalIteration, EvalWorkspace
+from skillhall._internal.evals.run_agents.run_agent import RunOutcome
+from skillhall._internal.evals.runs.case_files import select_input_files
+from skillhall._internal.evals.runs.eval_plan import EvalPlan, PlannedCase
+from skillhall._internal.evals.runs.evaluated_skill import EvaluatedSkill, read_evaluated_skill
+from skillhall._internal.evals.runs.run_limits import RunLimits
+from skillhall._internal.evals.runs.run_preparation import read_cases
+from skillhall.errors import ConfigInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from skillhall._internal.evals.run_agents.run_agent import RunTask
+
+_NOT_RECORDED = "no run is recorded for this version of the skill, the case and its input files"
+_T = TypeVar("_T")
+
+
+class ReplayAgent:
+    """The agent of a recording: it does no runs, so those that are missing stay skipped."""
+
+    @property
+    def identity(self) -> Mapping[str, object]:
+        """Not used: a plan of a recording has the identity of the recorded agent."""
+        return {"kind": "replay"}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *details: object) -> None:
+        pass
+
+    async def run(self, task: RunTask) -> RunOutcome:
+        """Return that the run is not recorded."""
+        del task
+        return RunOutcome(status=RunStatus.SKIPPED, reason=_NOT_RECORDED)
+
+
+def find_recording(path: str, skill_path: str) -> EvalIteration:
+    """Return the recording of a skill in a folder.
+
+    The folder is an iteration, a workspace, or a folder of workspaces; of several iterations, the
+    last is returned. Raises: ConfigInvalid if there is none.
+    """
+    folder = Path(path).absolute()
+    if (folder / PLAN_FILE).is_file():
+        return EvalIteration(folder).with_planned_repeats()
+    own = EvalWorkspace(folder / EvalWorkspace.of_skill(skill_path).path.name)
+    iterations = EvalWorkspace(folder).iterations() or own.iterations()
+    if not iterations:
+        raise ConfigInvalid(path, "the folder has no recorded runs of the skill")
+    return iterations[-1]
+
+
+def read_recorded_plan(
+    name: str, path: str, recording: EvalIteration, case_ids: Sequence[str] = ()
+) -> EvalPlan:
+    """Return the plan of the current skill, with the agent and settings of the recording.
+
+    Raises: ConfigInvalid if the recording is invalid, SkillhallError.
+    """
+    file = str(recording.path / PLAN_FILE)
+    plan = recording.read_plan()
+    try:
+        limits = _read(plan, "limits", dict)
+        skill = read_evaluated_skill(name, path)
+        old = plan.get("old_skill")
+        return EvalPlan(
+            skill=skill,
+            old_skill=None if old is None else _read_skill(old),
+            other_skills=tuple(map(_read_skill, _read(plan, "other_skills", list))),
+            cases=tuple(
+                PlannedCase(case=case, inputs=select_input_files(case, skill.files))
+                for case in read_cases(skill, case_ids)
+            ),
+            repeats=recording.repeats,
+            agent=_read(plan, "agent", dict),
+            limits=RunLimits(
+                timeout=float(limits["timeout"]),
+                max_requests=int(limits["max_requests"]),
+                max_output=int(limits["max_output"]),
+            ),
+        )
+    except (KeyError, TypeError, ValueError):
+        raise ConfigInvalid(file, "it is not the plan of an eval") from None
+
+
+def _read_skill(value: object) -> EvaluatedSkill:
+    if not isinstance(value, dict):
+        raise TypeError
+    return EvaluatedSkill(
+        name=_read(value, "name", str),
+        folder=_read(value, "folder", str),
+        label=_read(value, "label", str),
+        digest=_read(value, "digest", str),
+        agent_digest=_read(value, "agent_digest", str),
+    )
+
+
+def _read(fields: Mapping[str, object], name: str, kind: type[_T]) -> _T:
+    value = fields[name]
+    if not isinstance(value, kind):
+        raise TypeError(name)
+    return value

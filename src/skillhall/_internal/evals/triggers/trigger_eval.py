@@ -1,0 +1,141 @@
+"""Measures the triggers of skills with one agent, and stores the results in their workspaces."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillhall._internal.agents.agent_tools import AgentTools
+from skillhall._internal.evals.runs.skill_eval import find_workspace
+from skillhall._internal.evals.triggers.evaluated_skills import EvaluatedSkills
+from skillhall._internal.evals.triggers.trigger_files import (
+    TriggerJournal,
+    TriggerResult,
+    open_trigger_iteration,
+    read_known_replies,
+    write_trigger_result,
+)
+from skillhall._internal.evals.triggers.trigger_records import MAX_REQUESTS
+from skillhall._internal.evals.triggers.trigger_runner import (
+    PlannedQuery,
+    QueryAgent,
+    TriggerRunner,
+    plan_trigger_runs,
+)
+from skillhall._internal.skill.token_count import estimate_tokens
+from skillhall._internal.strict_json import render_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.evals.runs.run_limits import RunSpending
+    from skillhall._internal.evals.triggers.trigger_records import TriggerRun, TriggerTarget
+
+
+@dataclass(frozen=True, slots=True)
+class TriggerPlan:
+    """The runs for one skill, with those of earlier commands."""
+
+    target: TriggerTarget
+    skills: EvaluatedSkills
+    runs: tuple[PlannedQuery, ...]
+
+    @property
+    def new_runs(self) -> int:
+        """The number of runs that no earlier command has made."""
+        return sum(run.known is None for run in self.runs)
+
+    def estimate_input_tokens(self) -> int:
+        """Return the estimated input tokens of the new runs, with one request for each."""
+        return sum(
+            estimate_tokens(_render_request(self.skills, run.query.query))
+            for run in self.runs
+            if run.known is None
+        )
+
+
+def _find_no_agent(_: EvaluatedSkills) -> QueryAgent:
+    raise NotImplementedError("set `open_agent` before measuring")
+
+
+@dataclass(slots=True, kw_only=True)
+class TriggerEval:
+    """Plans and makes the trigger runs of one command."""
+
+    skills: AgentSkills
+    run_directory: str  # an empty folder, which the agent sees instead of the working directory
+    model_name: str
+    repeats: int
+    spending: RunSpending  # of all runs of the command
+    jobs: int = 4
+    results_folder: str = ""  # "" stores results next to the skill
+    open_agent: Callable[[EvaluatedSkills], QueryAgent] = _find_no_agent
+    on_run: Callable[[], None] = lambda: None
+    new_runs: int = 0
+    problem: str = ""  # why some runs were not made
+
+    def plan(self, target: TriggerTarget, description: str = "") -> TriggerPlan:
+        """Return the runs for a skill; `description` replaces its own one."""
+        name = target.name if description else ""
+        skills = EvaluatedSkills(self.skills, self.run_directory, name, description)
+        known = read_known_replies(find_workspace(target.folder, self.results_folder))
+        runs = plan_trigger_runs(
+            target.queries, self.repeats, lambda query: self._compute_digest(skills, query), known
+        )
+        return TriggerPlan(target, skills, tuple(runs))
+
+    async def measure(self, plan: TriggerPlan, *, is_stored: bool = True) -> TriggerResult:
+        """Make the new runs of a plan and return the result. Raises: ModelUnavailable, OSError.
+
+        Without `is_stored`, the runs are stored, but not as the result of the skill.
+        """
+        target = plan.target
+        iteration = open_trigger_iteration(
+            find_workspace(target.folder, self.results_folder), target
+        )
+        journal = TriggerJournal(iteration)
+
+        def store(run: TriggerRun) -> None:
+            journal.append(run)
+            self.new_runs += 1
+            self.on_run()
+
+        agent = self.open_agent(plan.skills)
+        runner = TriggerRunner(agent=agent, jobs=self.jobs, spending=self.spending, on_run=store)
+        runs = await runner.run(plan.runs)
+        self.problem = self.problem or runner.problem
+        order = {query: number for number, query in enumerate(target.queries)}
+        runs.sort(key=lambda run: (order[run.query], run.repeat))
+        result = TriggerResult(
+            skill=target.name,
+            skill_digest=target.digest,
+            model=self.model_name,
+            repeats=self.repeats,
+            catalog=tuple(plan.skills.current_view().skills),
+            runs=tuple(runs),
+        )
+        if is_stored:
+            write_trigger_result(iteration, result)
+        return result
+
+    def _compute_digest(self, skills: EvaluatedSkills, query: str) -> str:
+        """Return a digest of all that a reply depends on: listing, tools, query and model."""
+        value = {
+            # Results must be the same in another checkout of the same project.
+            "request": _render_request(skills, query).replace(
+                self.skills.settings.working_directory, "."
+            ),
+            "model": self.model_name,
+            "max_requests": MAX_REQUESTS,
+        }
+        return f"sha256:{hashlib.sha256(render_json(value)).hexdigest()}"
+
+
+def _render_request(skills: EvaluatedSkills, query: str) -> str:
+    """Return the texts of the first request to the model."""
+    tools = AgentTools(skills)
+    tools.task = query
+    schemas = [[one.name, one.description, one.parameters] for one in tools.tools()]
+    return "\n".join((tools.system_prompt(), render_json(schemas).decode(), query))

@@ -1,0 +1,46 @@
+"""Results of a skill, read from its workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skillhall._internal.evals.eval_records import Arm, RunKey
+from skillhall._internal.evals.eval_workspace import EvalWorkspace
+from skillhall._internal.evals.reports.stored_results import (
+    read_skill_results,
+    serialize_skill_results,
+)
+from skillhall._internal.evals.triggers.trigger_files import write_trigger_result
+from tests.support.eval_results import (
+    make_helpful_runs,
+    make_summary,
+    make_trigger_result,
+    store_runs,
+)
+from tests.support.skills import make_skill
+
+
+def test_runs_triggers_and_transcripts_are_read(tmp_path: Path) -> None:
+    folder, workspace = make_skill(tmp_path, "csv"), EvalWorkspace(tmp_path / "csv-workspace")
+    runs = make_helpful_runs()
+    store_runs(workspace, runs)
+    write_trigger_result(workspace.create_iteration({}, 1), make_trigger_result())
+    results = read_skill_results("csv", str(folder), workspace)
+
+    assert results.summary == make_summary(runs)
+    assert len([*results.runs]) == len([*results.runs]) == 36
+    assert results.triggers == make_trigger_result()
+    assert results.is_current is False
+    assert results.prompts == {"1": "Sum a.csv"}
+    (entry,) = results.read_transcript(RunKey("2", Arm.WITH_SKILL, 1))
+    assert entry["content"] == "Case 2"
+    assert serialize_skill_results(results)["is_current"] is False
+
+
+def test_workspace_without_results_is_empty(tmp_path: Path) -> None:
+    folder, workspace = make_skill(tmp_path, "csv"), EvalWorkspace(tmp_path / "csv-workspace")
+    workspace.create_iteration({}, 1)
+    results = read_skill_results("csv", str(folder), workspace)
+    assert results.is_empty
+    assert [*results.runs] == []
+    assert not results.read_transcript(RunKey("1", Arm.WITH_SKILL, 1))

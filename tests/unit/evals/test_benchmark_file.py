@@ -1,0 +1,108 @@
+"""`benchmark.json` in the layout of the guide."""
+
+import pytest
+
+from skillhall._internal.evals.benchmark_file import (
+    build_benchmark,
+    parse_benchmark,
+    render_benchmark,
+)
+from skillhall._internal.evals.eval_aggregation import summarize
+from skillhall._internal.evals.eval_records import (
+    Arm,
+    AssertionResult,
+    GradedRun,
+    RunKey,
+    RunRecord,
+    RunStatus,
+    RunUsage,
+    Verdict,
+)
+from skillhall._internal.evals.eval_summary import EvalSubject
+
+# The numbers have trailing zeros, as in the guide.
+DOCUMENTED = b"""{
+  "run_summary": {
+    "with_skill": {
+      "pass_rate": { "mean": 0.83, "stddev": 0.06 },
+      "time_seconds": { "mean": 45.0, "stddev": 12.0 },
+      "tokens": { "mean": 3800, "stddev": 400 }
+    },
+    "without_skill": {
+      "pass_rate": { "mean": 0.33, "stddev": 0.10 },
+      "time_seconds": { "mean": 32.0, "stddev": 8.0 },
+      "tokens": { "mean": 2100, "stddev": 300 }
+    },
+    "delta": {
+      "pass_rate": 0.50,
+      "time_seconds": 13.0,
+      "tokens": 1700
+    }
+  }
+}
+"""
+
+
+def test_documented_benchmark_is_written_back_byte_for_byte() -> None:
+    benchmark = parse_benchmark(DOCUMENTED)
+
+    assert benchmark is not None
+    assert benchmark.arms["without_skill"]["pass_rate"] == (0.33, 0.1)
+    assert render_benchmark(benchmark) == DOCUMENTED
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"run_summary": []}', b"\xff"])
+def test_other_json_is_no_benchmark(data: bytes) -> None:
+    assert parse_benchmark(data) is None
+
+
+def test_unusable_metrics_are_left_out() -> None:
+    data = b"""{"run_summary": {"notes": "x", "with_skill": {"pass_rate": 1, "tokens":
+        {"mean": "many", "stddev": 0}, "stars": {"mean": 1, "stddev": 0}},
+        "delta": {"tokens": true}}}"""
+    benchmark = parse_benchmark(data)
+
+    assert benchmark is not None
+    assert (benchmark.arms, benchmark.delta) == ({"with_skill": {}}, {})
+
+
+def make_run(arm: Arm, repeat: int, passed: int, *, tokens: int = 100) -> GradedRun:
+    usage = RunUsage(input_tokens=tokens, duration_ms=1500)
+    run = RunRecord(key=RunKey("1", arm, repeat), status=RunStatus.COMPLETED, usage=usage)
+    verdicts = [Verdict.PASSED] * passed + [Verdict.FAILED] * (3 - passed)
+    results = [
+        AssertionResult(text=str(at), verdict=verdict, evidence="", grader="check")
+        for at, verdict in enumerate(verdicts)
+    ]
+    return GradedRun(run=run, results=tuple(results))
+
+
+def render_runs(*runs: GradedRun) -> str:
+    subject = EvalSubject(skill_name="csv", skill_digest="", agent="", repeats=2)
+    return render_benchmark(build_benchmark(summarize(runs, subject))).decode()
+
+
+def test_benchmark_of_runs_has_means_deviations_and_differences() -> None:
+    text = render_runs(
+        make_run(Arm.WITH_SKILL, 1, 3, tokens=200),
+        make_run(Arm.WITH_SKILL, 2, 2, tokens=300),
+        make_run(Arm.WITHOUT_SKILL, 1, 1),
+        make_run(Arm.WITHOUT_SKILL, 2, 1),
+    )
+
+    assert '"with_skill": {\n      "pass_rate": { "mean": 0.83, "stddev": 0.24 },' in text
+    assert '"tokens": { "mean": 250, "stddev": 71 }' in text
+    assert '"delta": {\n      "pass_rate": 0.50,\n      "time_seconds": 0.0,' in text
+
+
+def test_benchmark_of_one_arm_has_no_difference() -> None:
+    text = render_runs(make_run(Arm.WITH_SKILL, 1, 3))
+
+    assert "delta" not in text
+    assert parse_benchmark(text.encode()) is not None
+
+
+def test_benchmark_compares_with_the_old_version_if_it_is_the_only_other_arm() -> None:
+    text = render_runs(make_run(Arm.WITH_SKILL, 1, 1), make_run(Arm.OLD_SKILL, 1, 3))
+
+    assert '"pass_rate": -0.67' in text
