@@ -463,7 +463,7 @@ def test_review_dates_are_listed_when_due_and_never_block(policed: Policed) -> N
     old = re.sub(r'"at": "20..-', '"at": "2020-', records.read_text(encoding="utf-8"))
     records.write_text(old, encoding="utf-8")
     result = policed.cli("trust", "list")
-    assert "warning: pdf (L0) is due for a review since 202" in result.err
+    assert "warning: pdf (L0) has been due for a review since 202" in result.err
     assert policed.is_used()
     assert policed.cli("trust", "pdf", "--yes").code == 0
     assert policed.cli("trust", "list", "--json").data["due"] == []

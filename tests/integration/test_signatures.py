@@ -22,7 +22,7 @@ from tests.support.skills import make_skill_md
 SKILL = {"SKILL.md": make_skill_md("pdf", "Reads PDF files."), "a.md": b"a\n"}
 SIGNED = sign(SKILL)
 BROKEN = {**SIGNED, "a.md": b"evil\n"}
-PROBLEM = "signature is broken: the files are not the signed ones (changed: 'a.md')"
+PROBLEM = "signature is broken: the files differ from the signed ones (changed: 'a.md')"
 KEY = ".agents/skills/pdf"
 
 

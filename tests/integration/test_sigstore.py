@@ -120,6 +120,6 @@ def test_signing_without_an_identity_says_what_to_do(
         (tmp_path / "sigstore.json").write_bytes(INSTANCE.trust_config)
     failed = cli("sign", "pdf", "--sigstore", "--trust-config", str(tmp_path / "sigstore.json"))
     assert failed.code != 0
-    assert "this process has no identity" in failed.err
+    assert "no identity token is available" in failed.err
     assert "use --key" in failed.err
     assert not Path("pdf", SIGNATURE_FILE).exists()

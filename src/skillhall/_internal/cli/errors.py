@@ -170,7 +170,7 @@ def to_error_info(error: Exception) -> ErrorInfo:
         return ErrorInfo(code, f"{(error.strerror or 'storage error').lower()}{where}")
     return ErrorInfo(
         "internal",
-        f"internal error ({type(error).__name__}); this is a bug in skillhall",
+        f"internal error ({type(error).__name__}); this is a bug in Skillhall",
         f"run the command again with {_DEBUG_VARIABLE}=1 for a traceback, and report the bug",
     )
 

@@ -27,7 +27,7 @@ METRICS: Mapping[str, str] = {
     "delta.low": "lower end of its interval",
     "delta.old": "difference to the pass rate of the old version",
     "delta.old.low": "lower end of its interval",
-    "pass_at_k": "share of cases that at least one of all repeats solves",
+    "pass_at_k": "share of cases that at least one repeat solves",
     "pass_hat_k": "share of cases that all repeats solve",
     "preference": "preference in blind comparisons with the arm without the skill, from -1 to 1",
     "preference.low": "lower end of its interval",

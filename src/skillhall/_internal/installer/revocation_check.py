@@ -195,7 +195,7 @@ class RevocationCheck:
         try:
             self._store.put(server or FILE_SERVER, stored)
         except ConfigInvalid as error:
-            hint = "" if server else "name the server that it is from with --server URL"
+            hint = "" if server else "use --server URL to name the server that it comes from"
             raise ConfigInvalid(name, error.problem, hint) from None
         return stored
 

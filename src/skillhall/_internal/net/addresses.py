@@ -79,7 +79,7 @@ class AddressPolicy:
         if self.is_explicitly_allowed(address):
             return None
         if _scope_id(address) is not None:
-            return "its address is valid on one network interface only"
+            return "its address is valid only on one network interface"
         inner = _embedded_ipv4(address) or address
         if isinstance(inner, IPv6Address):
             if inner not in _GLOBAL_V6:

@@ -146,7 +146,7 @@ class RefreshingSource:
         self._is_slow = True
         cached = self.cached_snapshot
         if cached is None:
-            raise SkillhallError(self.failure or f"no response for {max_wait:g} seconds")
+            raise SkillhallError(self.failure or f"no response within {max_wait:g} seconds")
         return cached
 
     def _run_refresh(self, future: Future[PromptSnapshot], fetch: Fetch, after: int) -> None:

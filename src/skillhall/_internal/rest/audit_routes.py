@@ -28,7 +28,7 @@ def _parse_row_number(text: object) -> int:
     digits = str(text)
     if digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS:
         return int(digits)
-    raise ValueError("'after' must be the number of a row")
+    raise ValueError("'after' must be a row number")
 
 
 _LINES = describe_content("Rows as lines of JSON, or as CSV.", MEDIA_TYPES["jsonl"])
@@ -49,7 +49,9 @@ def list_audit_rows(  # noqa: PLR0913, PLR0917 - the parameters of the query
     action: Annotated[
         OptionalText, Query(description="Action such as `skill.edit`, or a group such as `skill`.")
     ] = None,
-    subject: Annotated[OptionalText, Query(description="Id of what was changed.")] = None,
+    subject: Annotated[
+        OptionalText, Query(description="Id of the changed skill, token or other object.")
+    ] = None,
     outcome: Annotated[OptionalText, Query(description="`done` or `refused`.")] = None,
     via: Annotated[OptionalText, Query(description="Surface, such as `web` or `rest`.")] = None,
     since: Annotated[

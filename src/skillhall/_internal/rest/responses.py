@@ -427,7 +427,7 @@ class SkillTrustResponse(BaseModel):
     signer: str = Field(description="Names of the known signers.")
     signature: str = Field(description="`unsigned`, `known`, `unknown`, `unchecked` or `broken`.")
     approval: SkillApprovalResponse | None = None
-    lines: list[str] = Field(description="The same in four sentences.")
+    lines: list[str] = Field(description="The trust facts in four sentences.")
     evals: str | None = Field(default=None, description="The latest eval results in one line.")
 
 

@@ -28,7 +28,7 @@ def build_signed_statement(name: str, digests: Mapping[str, str]) -> bytes:
     """Return the statement to sign. Raises: SkillRejected."""
     ignored = [path for path in digests if path.partition("/")[0] in UNSIGNED_NAMES]
     if ignored:
-        reason = "cannot be signed: the signature format excludes files of git and GitHub"
+        reason = "cannot be signed: the signature format excludes git and GitHub files"
         raise SkillRejected(name, [f"{path!r} {reason}" for path in ignored])
     return build_statement(name, digests)
 

@@ -108,7 +108,7 @@ def sign_statement(statement: bytes, trust_config: bytes, name: str) -> bytes:
         problem = f"the identity of this process cannot be used: {type(error).__name__}"
         raise ConfigInvalid(name, problem, _CI_HINT) from None
     if token is None:
-        raise ConfigInvalid(name, "this process has no identity", _CI_HINT)
+        raise ConfigInvalid(name, "no identity token is available", _CI_HINT)
     try:
         with SigningContext.from_trust_config(config).signer(IdentityToken(token)) as signer:
             return signer.sign_dsse(Statement(statement)).to_json().encode("utf-8") + b"\n"

@@ -90,7 +90,7 @@ def read_recorded_plan(
             ),
         )
     except (KeyError, TypeError, ValueError):
-        raise ConfigInvalid(file, "it is not the plan of an eval") from None
+        raise ConfigInvalid(file, "it is not an eval plan") from None
 
 
 def _read_skill(value: object) -> EvaluatedSkill:

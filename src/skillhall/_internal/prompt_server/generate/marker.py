@@ -85,7 +85,7 @@ def read_marker(folder: str) -> dict[str, GeneratedSkill]:
     except InvalidJson as error:
         raise _build_marker_error(str(error)) from None
     except (TypeError, LookupError, AttributeError, ValueError, UnsafePath):
-        raise _build_marker_error("it does not have the format that Skillhall writes") from None
+        raise _build_marker_error("it is not in the format that Skillhall writes") from None
 
 
 def render_marker(skills: Mapping[str, GeneratedSkill]) -> bytes:
@@ -123,7 +123,9 @@ def _parse_marker(value: object) -> dict[str, GeneratedSkill]:
     data = _require_object(value)
     version = data["version"]
     if isinstance(version, int) and version > VERSION:
-        raise _build_marker_error("it was written by a newer version of Skillhall; update yours")
+        raise _build_marker_error(
+            "it was written by a newer version of Skillhall; update Skillhall"
+        )
     if version != VERSION:
         raise ValueError
     skills = {}

@@ -136,7 +136,7 @@ def _parse_value(base: EvalCheck, fields: Mapping[str, object]) -> EvalCheck | C
 
 def _find_value_problem(kind: CheckKind, value: object) -> str:
     if not isinstance(value, str) or not value:
-        return f"{kind} needs a text as 'value'"
+        return f"{kind} needs text as its 'value'"
     if kind is CheckKind.SCRIPT:
         try:
             RelativePath.parse(value)
@@ -156,7 +156,7 @@ def _find_value_problem(kind: CheckKind, value: object) -> str:
 def _parse_rows(base: EvalCheck, fields: Mapping[str, object]) -> EvalCheck | CheckProblem:
     limits = {key: fields[key] for key in ("value", "min", "max") if key in fields}
     if not limits:
-        return CheckProblem("value", f"{base.kind} needs a number as 'value', 'min' or 'max'")
+        return CheckProblem("value", f"{base.kind} needs a number as its 'value', 'min' or 'max'")
     for key, limit in limits.items():
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
             return CheckProblem(key, f"{key!r} must be a number of rows")

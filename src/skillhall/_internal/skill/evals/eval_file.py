@@ -194,7 +194,11 @@ class _Reader:
             self.findings.append(Finding(Code.EVAL_JSON, message, error.lineno))
             return None
         except (ValueError, RecursionError) as error:
-            reason = str(error) if isinstance(error, _NotJson) else "too deep, or a number too long"
+            reason = (
+                str(error)
+                if isinstance(error, _NotJson)
+                else "it is nested too deeply, or a number is too long"
+            )
             self.findings.append(Finding(Code.EVAL_JSON, f"not valid JSON: {reason}", 1))
             return None
         self._read_lines(text)

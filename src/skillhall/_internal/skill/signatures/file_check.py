@@ -49,7 +49,7 @@ def _compare(present: Mapping[str, str], signed: Mapping[str, str]) -> None:
     }
     parts = [f"{kind}: {_format_paths(paths)}" for kind, paths in differences.items() if paths]
     if parts:
-        raise SignatureInvalid(f"the files are not the signed ones ({'; '.join(parts)})")
+        raise SignatureInvalid(f"the files differ from the signed ones ({'; '.join(parts)})")
 
 
 def _format_paths(paths: list[str]) -> str:

@@ -390,7 +390,7 @@ def _find_base(reader: VersionReader, skill: str, number: int) -> int | None:
 
 def _find_reason(listed: VersionList, number: int) -> str:
     yanks = [r for r in listed.reviews_of(number) if r.decision is VersionVerb.YANK]
-    return yanks[-1].comment if yanks else "no reason is recorded"
+    return yanks[-1].comment if yanks else "no reason was given"
 
 
 def _check_digest(reader: VersionReader, version: SkillVersion, digest: str) -> None:

@@ -238,7 +238,7 @@ class OidcProvider:
     def _read_identity(self, claims: Mapping[str, Any]) -> ProviderIdentity:
         subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= MAX_SUBJECT_LENGTH:
-            raise IdentityRefused("the ID token names no person")
+            raise IdentityRefused("the ID token has no subject")
         name, display = claims.get("preferred_username", ""), claims.get("name", "")
         role = self.default_role
         if self.settings.role_claim:
@@ -248,7 +248,7 @@ class OidcProvider:
                 self.roles[item] for item in values if isinstance(item, str) and item in self.roles
             }
             if not granted and role is None:
-                raise IdentityRefused("your groups have no role on this server")
+                raise IdentityRefused("none of your groups has a role on this server")
             role = next((one for one in reversed(Role) if one in granted), role)
         return ProviderIdentity(
             self.settings.issuer,
@@ -268,7 +268,7 @@ class OidcProvider:
 
     def _parse_metadata(self, data: Mapping[str, Any]) -> _Metadata:
         if data.get("issuer") != self.settings.issuer:
-            raise ProviderUnavailable(self.host, "it has another issuer than SKILLHALL_OIDC_ISSUER")
+            raise ProviderUnavailable(self.host, "its issuer differs from SKILLHALL_OIDC_ISSUER")
         methods = data.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
         try:
             return _Metadata(

@@ -91,7 +91,7 @@ class UserAccounts:
         Raises: FieldRefused, Conflict if the name or subject is taken, DatabaseUnavailable.
         """
         if not _NAME.fullmatch(name):
-            problem = "must have up to 64 lowercase letters, digits, '.', '_' and '-'"
+            problem = "must be 1 to 64 lowercase letters, digits, '.', '_' or '-'"
             raise FieldRefused("name", f"{problem}, and start with a letter or digit")
         if name in _RESERVED_NAMES:
             raise FieldRefused("name", f"{name!r} is reserved")
@@ -111,7 +111,7 @@ class UserAccounts:
         if not self.issuer:
             raise FieldRefused("subject", "this server has no identity provider")
         if not 0 < len(subject) <= MAX_SUBJECT_LENGTH or not subject.isprintable():
-            problem = f"must have up to {MAX_SUBJECT_LENGTH} printable characters"
+            problem = f"must be 1 to {MAX_SUBJECT_LENGTH} printable characters"
             raise FieldRefused("subject", problem)
         if self.table.find_identity(self.issuer, subject) is not None:
             raise Conflict(f"a user with the subject {subject!r}")

@@ -185,7 +185,7 @@ class _ChainVerifier:
     def check_head(self) -> None:
         """Check that the chain contains the expected hash."""
         if not self._has_expected_head:
-            self._break(None, "the given hash is not in the chain; it was rewritten or cut")
+            self._break(None, "the given hash is not in the chain: the chain was rewritten or cut")
 
     def report(self, pending: int) -> ChainReport:
         """Return the result."""

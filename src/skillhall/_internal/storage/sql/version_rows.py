@@ -61,7 +61,7 @@ IN_DATABASE = "database"  # location of a store whose skills are in the database
 
 def build_review_error() -> ConfigInvalid:
     """Return the error for a process that would end reviews unintentionally."""
-    problem = "the skills in this database are reviewed, but it is not set"
+    problem = "it is not set, but the skills in this database are reviewed"
     hint = "set it to one or two; off ends the reviews and serves all drafts"
     return ConfigInvalid(REVIEW_VARIABLE, problem, hint)
 

@@ -80,7 +80,7 @@ def build(*, search: SearchOptions, yes: bool) -> CommandResult:
     """Build the missing vectors. The texts of the skills are sent to the model.
 
     Shows how much will be sent, and asks for confirmation. Every batch is stored immediately, so
-    that the next build continues after an interruption.
+    the next build continues after an interruption.
     """
     services = _open_services()
     inputs = _list_inputs(search)

@@ -30,7 +30,7 @@ def command(*, paths: tuple[str, ...], output_format: str, verbose: bool) -> Com
     """Check the eval files of the skills at each PATH, without running anything.
 
     PATH is a skill's folder or a folder of skills; without PATH, the default skill folders are
-    checked. The exit code is 1 if there is a problem. Skills without evals are no problem.
+    checked. The exit code is 1 if there is a problem. A skill without evals is not a problem.
     """
     settings = read_settings()
     report = check_eval_files(paths, settings)

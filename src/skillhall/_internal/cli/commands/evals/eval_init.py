@@ -37,8 +37,8 @@ from skillhall.errors import Conflict
 def command(*, skill: str, model: str | None, force: bool, search: SearchOptions) -> CommandResult:
     """Write drafts of evals/evals.json and evals/triggers.json for SKILL, a name or a folder.
 
-    Without --model, the drafts are templates with the headings of the skill, to be completed by
-    you. Read the drafts of a model before you use them.
+    Without --model, the drafts are templates with the headings of the skill, which you complete.
+    Review a model's drafts before you use them.
     """
     folder = read_skill_folder(_find_folder(skill, search))
     draft = (

@@ -151,7 +151,7 @@ def command(
     """Measure which queries make an agent load each SKILL.
 
     The queries are in the skill's file evals/triggers.json. The agent sees all of its skills, so
-    that each SKILL competes with the others. Without SKILL, all skills with queries are measured.
+    each SKILL competes with the others. Without SKILL, all skills with queries are measured.
     Results of earlier commands are reused.
     """
     if is_written and not improve:
@@ -274,7 +274,7 @@ def _show_plans(plans: Sequence[TriggerPlan], model: str) -> CommandResult:
     runs = sum(plan.new_runs for plan in plans)
     tokens = sum(plan.estimate_input_tokens() for plan in plans)
     lines.append(
-        f"{format_count(runs, 'request')} to {model} at least, about {tokens} input tokens"
+        f"at least {format_count(runs, 'request')} to {model}, about {tokens} input tokens"
     )
     return CommandResult({"model": model, "skills": rows, "dry_run": True}, lines=lines)
 

@@ -186,8 +186,8 @@ def command(
 
     Each run has its own folder with the input files of the case. Results are stored next to the
     skill. An interrupted command continues where it stopped, and equal runs are not repeated.
-    The assertions are graded at the end: those that are text by the model of --judge, else by that
-    of --model.
+    The assertions are graded at the end. The --judge model grades those that are text; without
+    --judge, the --model model does.
     """
     settings = read_settings()
     if replay and (model or agent_command or fresh):

@@ -83,7 +83,7 @@ def find_judged_skills(via: str, linked_folders: Sequence[str] = ()) -> JudgedSk
 @click.option("--digest", metavar="DIGEST", help="Approve only if the skill has this digest.")
 @everywhere_option
 @flag("--mine", help="Mark these skills as your own, so that edits need no approval.")
-@flag("--link", help="Follow the links of these skills out of the searched folders.")
+@flag("--link", help="Follow links in these skills that lead out of the searched folders.")
 def approve_skills(
     *,
     names: tuple[str, ...],
@@ -174,7 +174,7 @@ def list_states() -> CommandResult:
         headings=["skill", "reason", "state", "digest", "where", "since"],
         rows=[row.to_cells() for row in rows],
         warnings=[
-            f"warning: {one.name} ({one.risk}) is due for a review since {one.since[:10]}; "
+            f"warning: {one.name} ({one.risk}) has been due for a review since {one.since[:10]}; "
             f"approve it again with: skillhall trust {one.name}"
             for one in due
         ],

@@ -28,9 +28,9 @@ _FILTERS = (
     ("--actor", "NAME", "Show only changes by this user, or user/token."),
     ("--action", "NAME", "Show only this action, such as skill.edit, or a group such as skill."),
     ("--subject", "ID", "Show only changes to this skill, token, session, …"),
-    ("--outcome", "done|refused", "Show only changes that were made, or refused."),
+    ("--outcome", "done|refused", "Show only changes with this outcome."),
     ("--via", "NAME", "Show only changes through web, rest, mcp, cli, webhook or system."),
-    ("--since", "TIME", "Show only rows since this date or time, or of the last 12h, 7d, 4w."),
+    ("--since", "TIME", "Show only rows since this date or time, or from the last 12h, 7d or 4w."),
     ("--until", "TIME", "Show only rows before this date or time."),
 )
 

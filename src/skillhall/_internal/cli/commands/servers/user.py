@@ -45,7 +45,7 @@ _LINK_MESSAGE = "it works once, within 24 hours, and is not shown again"
     help="Add the person with this subject at the identity provider, without a link.",
 )
 def add(*, name: str, role: str, display: str, subject: str) -> CommandResult:
-    """Add a user and print a link with which the person signs in first."""
+    """Add a user and print a link for the person's first sign-in."""
     with _open_accounts() as accounts:
         created = accounts.add(name, Role(role), get_actor(), display, subject)
     link, messages = "", [f"{name} can now sign in at {created.user.issuer}"]
@@ -53,7 +53,7 @@ def add(*, name: str, role: str, display: str, subject: str) -> CommandResult:
         link, messages = _build_link(created.code), [_describe_link()]
     if created.tokens:
         count = format_count(created.tokens, "existing token")
-        messages.append(f"{count} of {name} may now do no more than the role {role} allows")
+        messages.append(f"the role {role} now limits {count} of {name}")
     data = {**_serialize_user(created.user), "link": link, "tokens": created.tokens}
     return CommandResult(data, lines=[link] if link else [], messages=messages)
 
@@ -102,7 +102,7 @@ def enable(*, name: str) -> CommandResult:
 @json_command("link", "skillhall user link dev1", group=command)
 @click.argument("name")
 def create_link(*, name: str) -> CommandResult:
-    """Print a new link with which a user signs in. Earlier links become invalid."""
+    """Print a new sign-in link for a user. Earlier links become invalid."""
     with _open_accounts() as accounts:
         created = accounts.create_link(name, get_actor())
     link = _build_link(created.code)

@@ -202,7 +202,7 @@ def _open_versions(root: str) -> Iterator[SkillVersions]:
     with closing(open_database_services(settings)) as services:
         if services.versions is None:
             problem = "versions are recorded only with review, or with PostgreSQL"
-            hint = "set it to the value that the server has: one or two"
+            hint = "set it to the server's value: one or two"
             raise ConfigInvalid("SKILLHALL_REVIEW", problem, hint)
         yield services.versions
 
