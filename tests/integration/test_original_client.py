@@ -20,7 +20,7 @@ from tests.support.original_client import (
     is_upload_needed,
 )
 from tests.support.prompt_sources import BUILT_IN
-from tests.support.replicas import Replica
+from tests.support.replicas import Replica, wait_until
 from tests.support.skills import make_skill_md
 
 TOKEN = "a-bearer-token-of-the-tests-0001"  # noqa: S105 - only for tests
@@ -75,6 +75,8 @@ def server(site: GitServer, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     replica = Replica(tmp_path_factory.mktemp("server"), variables)
     try:
         replica.start()
+        client = OriginalClient(replica.port, TOKEN)
+        wait_until(lambda: "pdf" in client.prompts()[0])  # after the first fetch
         yield replica
     finally:
         replica.stop(signal.SIGKILL)

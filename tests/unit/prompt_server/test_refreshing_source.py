@@ -1,6 +1,8 @@
 """Refreshing sources: TTL, concurrent refreshes and failures."""
 
 import gc
+import os
+import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -53,6 +55,21 @@ def test_source_is_refreshed_after_its_ttl() -> None:
     assert source.fetches == 1
     time.seconds, source.commit = time.seconds + 1, "2"
     assert refreshing.snapshot(source.fetch).commit == "2"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+def test_only_later_fetches_have_low_priority() -> None:
+    nice: list[int] = []
+
+    def fetch(previous: PromptSnapshot | None) -> PromptSnapshot:
+        nice.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return PromptSnapshot("s", commit=str(len(nice)))
+
+    refreshing = RefreshingSource(0, ManualClock().clock)
+    for _ in range(2):
+        refreshing.snapshot(fetch)
+    assert nice[0] == os.getpriority(os.PRIO_PROCESS, 0)
+    assert nice[1] > nice[0]
 
 
 def test_ttl_of_zero_refreshes_every_time() -> None:

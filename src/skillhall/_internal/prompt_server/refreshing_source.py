@@ -183,7 +183,10 @@ class RefreshingSource:
         cached, expire_count = self.cached_snapshot, self._expire_count
         try:
             previous = None if cached is None else cached.with_stale(None)
-            snapshot = run_low_priority(lambda: fetch(previous))
+            # Requests wait for the first fetch, so it has normal priority.
+            snapshot = (
+                fetch(None) if previous is None else run_low_priority(lambda: fetch(previous))
+            )
         except (SkillhallError, OSError) as error:
             self.failure = describe_error(error)
             self._set_due(RETRY_INTERVAL, expire_count)
