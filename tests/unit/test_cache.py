@@ -44,6 +44,16 @@ def test_ttl_has_a_minimum() -> None:
     assert cache.get() == 2
 
 
+def test_ttl_has_a_maximum() -> None:
+    clock = Clock()
+    cache = make_cache(clock, 2.0, ttl_factor=10.0, max_ttl=1.0)
+    values = [cache.get()]
+    clock.now += 0.9
+    values.append(cache.get())
+    clock.now += 0.2
+    assert [*values, cache.get()] == [1, 1, 2]
+
+
 def test_zero_ttl_factor_disables_the_cache() -> None:
     cache = make_cache(Clock(), 1.0, ttl_factor=0.0)
     assert [cache.get(), cache.get(), cache.refresh()] == [1, 2, 3]

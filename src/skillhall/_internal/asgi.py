@@ -78,6 +78,9 @@ if TYPE_CHECKING:
 _SESSION_ROUTES = (session_routes, block_routes, template_routes, import_routes, event_stream)
 GRACE_PERIOD = 5  # seconds for open requests after a stop signal
 _MAX_BUFFERED_RECORDS = 1000
+# Seconds after which MCP shows a change of the skills or rules, as for a revocation. A collection
+# detects changes cheaply, even if its first scan was slow.
+_MAX_VIEW_AGE = 1.0
 # Python's default of 5 ms lets a busy worker thread delay the event loop noticeably.
 _SWITCH_INTERVAL = 0.0005
 _MAX_PORT = 65_535
@@ -183,6 +186,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
                 collection,
                 service,
                 is_stateful=not server.mcp_stateless,
+                max_view_age=_MAX_VIEW_AGE,
                 workers=pools[Work.DISK],
             )
 

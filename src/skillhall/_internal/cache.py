@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
@@ -31,10 +32,13 @@ class AdaptiveCache(Generic[T]):
         ttl_factor: float = TTL_FACTOR,
         min_ttl: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        max_ttl: float = math.inf,
     ) -> None:
         self._compute = compute
         self._ttl_factor = ttl_factor
         self._min_ttl = min_ttl  # seconds
+        self._max_ttl = max_ttl  # seconds
         self._clock = clock
         self._cached: tuple[T, float] | None = None  # value and expiry
         self._lock = threading.Lock()
@@ -62,7 +66,8 @@ class AdaptiveCache(Generic[T]):
         started = self._clock()
         value = self._compute()
         ended = self._clock()
-        self._cached = value, ended + max(self._min_ttl, self._ttl_factor * (ended - started))
+        ttl = max(self._min_ttl, self._ttl_factor * (ended - started))
+        self._cached = value, ended + min(ttl, self._max_ttl)
         return value
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -110,11 +111,15 @@ class SkillServer(Server[None]):
         *,
         is_stateful: bool = True,
         ttl_factor: float = TTL_FACTOR,
+        max_view_age: float = math.inf,
         poll_interval: float = MIN_POLL_INTERVAL,
         workers: WorkerPool | None = None,
     ) -> None:
-        """Create the server; `workers` runs its handlers, which only read from disk."""
-        self.index = SkillIndex(provider, ttl_factor)
+        """Create the server; `workers` runs its handlers, which only read from disk.
+
+        With `max_view_age`, changes show within that many seconds even if the provider was slow.
+        """
+        self.index = SkillIndex(provider, ttl_factor, max_view_age)
         self._workers = workers or WorkerPools()[Work.DISK]
         self._prompts = PromptSource(self.index, prompt_service)
         self.subscriptions = Subscriptions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from functools import partial
 from itertools import islice
@@ -168,12 +169,17 @@ class IndexView:
 class SkillIndex:
     """The skills of a provider, as served over MCP. Thread-safe."""
 
-    def __init__(self, provider: SkillProvider, ttl_factor: float = TTL_FACTOR) -> None:
+    def __init__(
+        self,
+        provider: SkillProvider,
+        ttl_factor: float = TTL_FACTOR,
+        max_view_age: float = math.inf,
+    ) -> None:
         self._provider = provider
         self._ttl_factor = ttl_factor
         self._manifests = ManifestCache()
         self._view: IndexView | None = None
-        self._view_cache = AdaptiveCache(self._build_view, ttl_factor)
+        self._view_cache = AdaptiveCache(self._build_view, ttl_factor, max_ttl=max_view_age)
         self._versions = provider if isinstance(provider, VersionProvider) else None
 
     def current_view(self) -> SkillView:
