@@ -262,7 +262,7 @@ class Settings(NamedTuple):
     def read(cls, environment: Mapping[str, str] | None = None) -> Self:
         """Read the settings from the environment and the working directory."""
         env = os.environ if environment is None else environment
-        cache_directory, data_directory = _default_directories(env)
+        cache_directory, data_directory, config_directory = _find_directories(env)
         github_url = (env.get("SKILLHALL_GITHUB_URL") or GITHUB_URL).rstrip("/")
         is_enterprise = github_url != GITHUB_URL  # GitHub Enterprise Server
         api_url = f"{github_url}/api/v3" if is_enterprise else GITHUB_API_URL
@@ -310,7 +310,7 @@ class Settings(NamedTuple):
             read_extensions=_split_list(env.get("SKILLHALL_READ_EXTENSIONS", "")),
             signing_passphrase=_read_secret(env, "SKILLHALL_SIGNING_PASSPHRASE"),
             machine_policy=MACHINE_POLICY,
-            user_policy=os.path.join(_get_config_directory(env), "policy.toml"),
+            user_policy=os.path.join(config_directory, "policy.toml"),
             log_usage=_read_flag(env, "SKILLHALL_USAGE_LOG"),
             variable_names=frozenset(name for name, value in env.items() if value),
         )
@@ -374,31 +374,22 @@ def _read_secret(env: Mapping[str, str], name: str) -> Secret | None:
     return Secret(env[name]) if env.get(name) else None
 
 
-def _default_directories(env: Mapping[str, str]) -> tuple[str, str]:
-    """Return the folders for the cache and for persistent data."""
+def _find_directories(env: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return the user's folders for the cache, for persistent data and for config files."""
     home = os.path.expanduser("~")
     if sys.platform == "win32":
-        base = env.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
-        cache = os.path.join(base, "skillhall")
-        return cache, os.path.join(cache, "Data")
+        local = env.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+        roaming = env.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
+        cache = os.path.join(local, "skillhall")
+        return cache, os.path.join(cache, "Data"), os.path.join(roaming, "skillhall")
     if sys.platform == "darwin":
         library = os.path.join(home, "Library")
-        return f"{library}/Caches/skillhall", f"{library}/Application Support/skillhall"
+        support = f"{library}/Application Support/skillhall"
+        return f"{library}/Caches/skillhall", support, support
     cache = env.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
     data = env.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
-    return os.path.join(cache, "skillhall"), os.path.join(data, "skillhall")
-
-
-def _get_config_directory(env: Mapping[str, str]) -> str:
-    """Return the folder for config files of the user."""
-    home = os.path.expanduser("~")
-    if sys.platform == "win32":
-        base = env.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
-    elif sys.platform == "darwin":
-        base = os.path.join(home, "Library", "Application Support")
-    else:
-        base = env.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
-    return os.path.join(base, "skillhall")
+    config = env.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    return f"{cache}/skillhall", f"{data}/skillhall", f"{config}/skillhall"
 
 
 def _split_list(text: str) -> tuple[str, ...]:

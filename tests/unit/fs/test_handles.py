@@ -10,8 +10,8 @@ from skillhall._internal.fs.handles import (
     EntryKind,
     Folder,
     FolderHandle,
-    folder_at,
     is_inside,
+    open_folder_at,
     open_root,
     read_below,
     read_file,
@@ -228,11 +228,11 @@ def test_folder_at_does_not_follow_links(tmp_path: Path) -> None:
     (tmp_path / "root" / "a").mkdir(parents=True)
     (tmp_path / "root" / "a" / "file").touch()
     (tmp_path / "root" / "link").symlink_to("a")
-    with folder_at(FolderHandle(str(tmp_path / "root"), "a")) as folder:
+    with open_folder_at(FolderHandle(str(tmp_path / "root"), "a")) as folder:
         assert [name for name, _ in folder.list_entries()] == ["file"]
     with (
         pytest.raises(OSError, match=r"."),
-        folder_at(FolderHandle(str(tmp_path / "root"), "link")),
+        open_folder_at(FolderHandle(str(tmp_path / "root"), "link")),
     ):
         pass
 

@@ -228,7 +228,7 @@ class Catalog:
     def _iter_scan_findings(self) -> Iterator[JudgedFinding]:
         yield from self.root_findings
         build_finding = self.profile.precedence_policy.build_finding
-        yield from self.profile.load_policy.iter_judged(map(build_finding, self.duplicates))
+        yield from self.profile.load_policy.judge(map(build_finding, self.duplicates))
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:

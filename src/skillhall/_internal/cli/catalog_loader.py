@@ -6,10 +6,10 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.cli.options import read_settings
 from skillhall._internal.cli.progress import scan_progress
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.policy.effects import Effect
-from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.wiring.catalog import load_catalog
 from skillhall.errors import SkillNotFound
@@ -23,20 +23,6 @@ if TYPE_CHECKING:
 
 # Findings with these codes are printed one by one: they mean that the scan is incomplete.
 _INCOMPLETE_SCAN_CODES = (Code.ROOT_MISSING, Code.BOUND_REACHED)
-
-
-def read_settings(*, no_index: bool = False, follow_links: bool = False) -> Settings:
-    """Read the settings. Raises: CommandFailed if the working directory is gone."""
-    try:
-        settings = Settings.read()
-    except FileNotFoundError:
-        raise CommandFailed(
-            "not_found", "the current folder no longer exists", "change to another folder"
-        ) from None
-    return settings._replace(
-        use_head_cache=settings.use_head_cache and not no_index,
-        follow_links=settings.follow_links or follow_links,
-    )
 
 
 def load_with_progress(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall._internal.evals.run_files import StoredRun, parse_run, render_run, render_timing
-from skillhall._internal.fs.handles import EntryKind, FolderHandle, folder_at, read_file
+from skillhall._internal.fs.handles import EntryKind, FolderHandle, open_folder_at, read_file
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import SkillhallError
@@ -131,7 +131,7 @@ class EvalIteration:
         """Return the content of a file; `None` if it is missing, a link or too large."""
         parent, _, name = path.rpartition("/")
         try:
-            with folder_at(FolderHandle(str(self.path), parent)) as folder:
+            with open_folder_at(FolderHandle(str(self.path), parent)) as folder:
                 return read_file(folder, name, MAX_RESULT_FILE_BYTES)
         except (OSError, SkillhallError):
             return None
@@ -196,7 +196,7 @@ def build_slug(case_id: str) -> str:
 
 def list_folders(path: Path, prefix: str = "") -> list[str]:
     """Return the names of the folders in a folder; links are left out."""
-    with suppress(OSError), folder_at(FolderHandle(str(path))) as folder:
+    with suppress(OSError), open_folder_at(FolderHandle(str(path))) as folder:
         entries = folder.list_entries()
         return sorted(
             name

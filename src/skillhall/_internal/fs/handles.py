@@ -10,9 +10,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from skillhall._internal.fs.kubernetes_volumes import (
     MAX_VOLUME_ATTEMPTS,
@@ -74,6 +74,12 @@ class Folder:
         self._handle = handle
         self._path = path
         self._is_listable = is_listable  # the handle itself can be listed, not only traversed
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def list_entries(self) -> list[tuple[str, EntryKind]]:
         """Return names and kinds, unordered. Raises: OSError."""
@@ -270,15 +276,8 @@ class FolderHandle(NamedTuple):
         return self.child(path) if path else self
 
 
-@contextmanager
-def folder_at(location: FolderHandle) -> Iterator[Folder]:
-    """Open a folder for the duration of a `with` block. Raises: OSError."""
-    with closing(open_folder_at(location)) as folder:
-        yield folder
-
-
 def open_folder_at(location: FolderHandle, *, will_list: bool = False) -> Folder:
-    """Open a folder, which the caller closes; links below the root are rejected.
+    """Open a folder; links below the root are rejected.
 
     With `will_list`, it can be listed faster. Raises: OSError.
     """

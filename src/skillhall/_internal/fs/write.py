@@ -13,7 +13,7 @@ import re
 import secrets
 import stat
 import sys
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.atomic_swap import swap_names
 from skillhall._internal.fs.handles import (
@@ -52,12 +52,6 @@ class WritableFolder(Folder):
         if handle is None and _HAS_HANDLES:
             handle = os.open(path, _FOLDER_FLAGS)
         super().__init__(handle, path)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def entry_kind(self, name: str) -> EntryKind | None:
         """Return the kind of an entry, `None` if it does not exist. Raises: OSError."""

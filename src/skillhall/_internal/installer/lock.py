@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Final, Literal, TypeAlias, cast
@@ -215,7 +215,7 @@ def read_lock_data(folder: str, name: str) -> bytes | None:
     """
     if not os.path.lexists(os.path.join(folder, name)):
         return None
-    with suppress(FileNotFoundError, SkillFileNotFound), closing(open_root(folder)) as root:
+    with suppress(FileNotFoundError, SkillFileNotFound), open_root(folder) as root:
         return read_below(root, RelativePath.parse(name), MAX_LOCK_SIZE)
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -226,11 +226,7 @@ class LoadPolicy(NamedTuple):
 
     def judge(self, findings: Iterable[Finding]) -> tuple[JudgedFinding, ...]:
         """Return every finding with its effect."""
-        return tuple(self.iter_judged(findings))
-
-    def iter_judged(self, findings: Iterable[Finding]) -> Iterator[JudgedFinding]:
-        """Yield every finding with its effect."""
-        return (JudgedFinding(f, self.get_effect(f.code)) for f in findings)
+        return tuple([JudgedFinding(f, self.get_effect(f.code)) for f in findings])
 
     def accepts(self, findings: Iterable[Finding]) -> bool:
         """Whether no finding rejects the skill."""

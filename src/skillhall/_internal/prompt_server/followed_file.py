@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import open_root, read_below
@@ -87,7 +86,7 @@ class FollowedList:
     def read(self) -> tuple[FollowedRepository, ...]:
         """Return all repositories in insertion order. Raises: ConfigInvalid, OSError."""
         try:
-            with closing(open_root(self._folder)) as root:
+            with open_root(self._folder) as root:
                 data = read_below(root, RelativePath.parse(FILE), _MAX_FILE_BYTES)
         except (FileNotFoundError, SkillFileNotFound):
             return ()

@@ -10,12 +10,17 @@ from __future__ import annotations
 import os
 import re
 import sys
-from contextlib import closing
 from dataclasses import dataclass
 from glob import escape, glob
 from typing import TYPE_CHECKING
 
-from skillhall._internal.fs.handles import EntryKind, FolderHandle, folder_at, open_root, read_file
+from skillhall._internal.fs.handles import (
+    EntryKind,
+    FolderHandle,
+    open_folder_at,
+    open_root,
+    read_file,
+)
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.frontmatter_locator import is_skill_md
@@ -91,7 +96,7 @@ def _pth_entries(folder: str) -> Iterator[str]:
         if not name.endswith(".pth"):
             continue
         try:
-            with closing(open_root(folder)) as opened:
+            with open_root(folder) as opened:
                 text = read_file(opened, name, _MAX_PTH).decode("utf-8")
         except (OSError, NotAFile, TooLarge, UnicodeDecodeError):
             continue
@@ -169,7 +174,7 @@ def _find_package_folder(
 
 def _is_folder(location: FolderHandle) -> bool:
     try:
-        with folder_at(location):
+        with open_folder_at(location):
             return True
     except OSError:
         return False
@@ -177,7 +182,7 @@ def _is_folder(location: FolderHandle) -> bool:
 
 def _read_bundles(location: FolderHandle) -> Iterator[Bundle]:
     try:
-        with folder_at(location) as folder:
+        with open_folder_at(location) as folder:
             names = sorted(name for name, kind in folder.list_entries() if kind is EntryKind.FOLDER)
     except OSError:
         return

@@ -83,7 +83,7 @@ def _read_entry(
     folder: Folder, parts: tuple[str, ...], kind: EntryKind, part: str, skipped: list[str]
 ) -> Iterator[FileChunk]:
     if kind is EntryKind.FOLDER:
-        with contextlib.closing(folder.open_folder(parts[-1])) as subfolder:
+        with folder.open_folder(parts[-1]) as subfolder:
             for name, entry_kind in sorted(subfolder.list_entries()):
                 yield from _read_entry(subfolder, (*parts, name), entry_kind, part, skipped)
         return

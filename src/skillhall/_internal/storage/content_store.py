@@ -9,7 +9,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from skillhall._internal.fs.handles import FolderHandle, folder_at, read_file
+from skillhall._internal.fs.handles import FolderHandle, open_folder_at, read_file
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.skill.bundle import sha256_hex
@@ -94,7 +94,7 @@ class ContentStore:
     def _read(self, digest: str) -> bytes | None:
         """Read the stored bytes unverified; `None` if that fails."""
         try:
-            with folder_at(FolderHandle(self._directory, digest[:2])) as folder:
+            with open_folder_at(FolderHandle(self._directory, digest[:2])) as folder:
                 return read_file(folder, digest, sys.maxsize - 1)  # it adds 1 to the limit
         except (OSError, NotAFile):
             return None

@@ -12,7 +12,7 @@ import os
 import re
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from skillhall._internal.fs.handles import FolderHandle, folder_at, read_file
+from skillhall._internal.fs.handles import FolderHandle, open_folder_at, read_file
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall.errors import NotAFile, TooLarge, UnsafePath
@@ -140,7 +140,7 @@ class History:
             return
         for name in reversed(names):
             try:
-                with folder_at(FolderHandle(self._parent, self._name)) as folder:
+                with open_folder_at(FolderHandle(self._parent, self._name)) as folder:
                     data = read_file(folder, name, MAX_SIZE)
             except FileNotFoundError:  # deleted by another process
                 continue
@@ -173,7 +173,7 @@ def find_referenced_digests(directory: str) -> set[str]:
     parent = os.path.join(directory, "history")
     digests: set[str] = set()
     for scope in filter(_SCOPE_NAME.fullmatch, os.listdir(parent) if os.path.isdir(parent) else ()):
-        with folder_at(FolderHandle(parent, scope)) as folder:
+        with open_folder_at(FolderHandle(parent, scope)) as folder:
             for name in _sort_change_files([name for name, _ in folder.list_entries()]):
                 with contextlib.suppress(FileNotFoundError):  # deleted by another process
                     data = read_file(folder, name, MAX_SIZE)
@@ -203,7 +203,7 @@ def list_scopes(directory: str) -> dict[str, HistoryScope]:
     for name in filter(_SCOPE_NAME.fullmatch, os.listdir(parent) if os.path.isdir(parent) else ()):
         with (
             contextlib.suppress(FileNotFoundError),
-            folder_at(FolderHandle(parent, name)) as folder,
+            open_folder_at(FolderHandle(parent, name)) as folder,
         ):
             times = []
             for file in reversed(_sort_change_files([entry for entry, _ in folder.list_entries()])):

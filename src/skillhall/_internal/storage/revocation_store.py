@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
@@ -92,7 +92,7 @@ class RevocationStore:
             return NO_REVOCATIONS
         try:
             with suppress(FileNotFoundError, SkillFileNotFound):
-                with closing(open_root(self.directory)) as root:
+                with open_root(self.directory) as root:
                     data = read_below(root, RelativePath.parse(REVOCATIONS_FILE), MAX_FILE_SIZE)
                 return KnownRevocations(_parse_lists(data))
         except TooLarge:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Final, NamedTuple
@@ -145,7 +145,7 @@ class TrustStore:
             return TrustRecords()
         try:
             with suppress(FileNotFoundError, SkillFileNotFound):
-                with closing(open_root(self.directory)) as root:
+                with open_root(self.directory) as root:
                     data = read_below(root, RelativePath.parse(TRUST_FILE), MAX_TRUST_SIZE)
                 return parse_records(data)
         except TooLarge:
@@ -183,17 +183,18 @@ def render_records(records: TrustRecords) -> bytes:
             **{field: getattr(one, field) for field in _TEXT_FIELDS},
             "decision": one.decision.value,
             "files": [
-                {"path": path, "sha256": file.sha256, "size": file.size, "mode": _to_mode(file)}
+                {
+                    "path": path,
+                    "sha256": file.sha256,
+                    "size": file.size,
+                    "mode": "100755" if file.executable else "100644",
+                }
                 for path, file in sorted(one.files.items())
             ],
         }
         for one in records.approvals
     ]
     return render_json({"version": _VERSION, "approvals": approvals}) + b"\n"
-
-
-def _to_mode(file: ApprovedFile) -> str:
-    return "100755" if file.executable else "100644"
 
 
 def parse_records(data: bytes) -> TrustRecords:

@@ -6,7 +6,7 @@ Most skills come from repositories and folders, and the modules that fetch take 
 from __future__ import annotations
 
 import os
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import open_root, read_below
@@ -62,7 +62,7 @@ def _may_know_servers(settings: Settings, sources: Iterable[str] = ()) -> bool:
         if not os.path.lexists(os.path.join(folder, name)):  # noqa: PTH118 - pathlib takes 5 ms to import
             continue
         # Never waits: a project may contain a pipe of this name. Commands report unreadable files.
-        with suppress(SkillhallError, OSError), closing(open_root(folder)) as root:
+        with suppress(SkillhallError, OSError), open_root(folder) as root:
             text = read_below(root, RelativePath.parse(name), _MAX_LOCK_SIZE)
             if any(path.encode() in text for path in _SERVER_PATHS):
                 return True

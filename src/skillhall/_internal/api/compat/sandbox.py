@@ -18,7 +18,7 @@ from skillhall._internal.api.compat.skills_module import (
     load_skill_bundle,
     parse_skill_metadata,
 )
-from skillhall._internal.fs.handles import EntryKind, FolderHandle, folder_at
+from skillhall._internal.fs.handles import EntryKind, FolderHandle, open_folder_at
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.profiles import SKILLS_MODULE
 from skillhall._internal.skill.bundle import RelativePath
@@ -210,7 +210,7 @@ class FolderSandbox:
         """
         file = RelativePath.parse(path)
         try:
-            with folder_at(FolderHandle(self.root, "/".join(file.parts[:-1]))) as folder:
+            with open_folder_at(FolderHandle(self.root, "/".join(file.parts[:-1]))) as folder:
                 opened = folder.open_file(file.parts[-1])
         except FileNotFoundError:
             raise SkillFileNotFound(file.text) from None
@@ -229,7 +229,7 @@ class FolderSandbox:
         """Whether a file or folder, not a link, exists. Raises: UnsafePath."""
         *parents, name = RelativePath.parse(path).parts
         try:
-            with folder_at(FolderHandle(self.root, "/".join(parents))) as folder:
+            with open_folder_at(FolderHandle(self.root, "/".join(parents))) as folder:
                 mode = folder.stat(name).st_mode
         except OSError:
             return False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import closing
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -171,7 +170,7 @@ def _read_file(level: PolicyLevel, folder: str, name: str) -> bytes:
     try:
         if level is PolicyLevel.MACHINE:
             _check_writers(path, os.path.join(folder, name))
-        with closing(open_root(folder)) as root:
+        with open_root(folder) as root:
             return read_below(root, RelativePath.parse(name), MAX_CONFIG_BYTES)
     except ConfigInvalid:
         raise

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shlex
-from contextlib import closing
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from skillhall._internal.fs.handles import EntryKind, open_root, read_below
@@ -133,7 +132,7 @@ def _read_settings(opened: WritableFolder, folder: str) -> bytes | None:
         problem = "it is a link or not a regular file; nothing was changed"
         hint = "add the hook by hand to the file that it points to"
         raise ConfigInvalid(SETTINGS_FILE, problem, hint)
-    with closing(open_root(folder)) as root:
+    with open_root(folder) as root:
         try:
             return read_below(root, RelativePath.parse(SETTINGS_FILE), MAX_SETTINGS_SIZE)
         except (SkillFileNotFound, UnsafePath, NotAFile, TooLarge):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -74,7 +73,7 @@ def read_marker(folder: str) -> dict[str, GeneratedSkill]:
     Raises: LockInvalid, OSError.
     """
     try:
-        with closing(open_root(folder)) as root:
+        with open_root(folder) as root:
             data = read_below(root, RelativePath.parse(MARKER_FILE), MAX_MARKER_SIZE)
     except SkillFileNotFound:
         return {}

@@ -10,7 +10,6 @@ import os
 import re
 import unicodedata
 import zlib
-from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
@@ -108,7 +107,7 @@ def read_archive_file(path: str) -> tuple[Bundle, ...]:
     """
     name = os.path.basename(path)
     try:
-        with closing(open_root(os.path.dirname(path))) as folder:
+        with open_root(os.path.dirname(path)) as folder:
             data = read_file(folder, name, DEFAULT_ARCHIVE_LIMITS.total)
     except OSError:
         raise SkillFileNotFound(name) from None

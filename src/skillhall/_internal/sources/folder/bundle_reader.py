@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import attrgetter, itemgetter
@@ -14,7 +14,6 @@ from skillhall._internal.fs.handles import (
     EntryKind,
     Folder,
     FolderHandle,
-    folder_at,
     mode_to_entry_kind,
     open_folder_at,
     read_below,
@@ -109,7 +108,7 @@ def _call_with_current_bundle(
             raise _FolderReplaced from None
     finally:
         if reader is not None:
-            reader.release_folder()
+            reader.folder = None  # later reads open it again for each file
         folder.close()
 
 
@@ -156,7 +155,7 @@ def read_plain_bundle(location: FolderHandle, max_bytes: int) -> Bundle | None:
     It returns `None` if there are subfolders, links or hidden files, or more than `max_bytes`.
     """
     try:
-        with closing(open_folder_at(location, will_list=True)) as folder:
+        with open_folder_at(location, will_list=True) as folder:
             names = _list_plain_files(folder)
             files = None if names is None else _read_plain_files(folder, names, max_bytes)
             # A folder that was replaced may have lost files while they were listed.
@@ -220,7 +219,7 @@ def _open_unchanged(location: FolderHandle, version: _FolderVersion) -> Iterator
 
     Raises: OSError, _FolderReplaced.
     """
-    with folder_at(location) as folder:
+    with open_folder_at(location) as folder:
         if folder.device_and_inode() != version.identity:
             raise _FolderReplaced
         if version.volume and read_volume_version(folder) != version.volume:
@@ -252,7 +251,7 @@ def open_flat_bundle(location: FolderHandle, name: str) -> Bundle:
     """Return the bundle of a single file in a folder. Raises: SkillFileNotFound."""
     relative = RelativePath.parse(name)
     try:
-        with folder_at(location) as folder:
+        with open_folder_at(location) as folder:
             stat = folder.stat(name)
     except OSError:
         raise SkillFileNotFound(name) from None
@@ -277,7 +276,7 @@ def read_file_at(
     """
     for attempt in range(_MAX_ATTEMPTS):
         try:
-            with folder_at(location) as folder:
+            with open_folder_at(location) as folder:
                 try:
                     return read_below(folder, path, max_bytes)
                 except SkillFileNotFound:
@@ -306,10 +305,6 @@ class _FileReader:
                 return read_below(folder, path, MAX_FILE_SIZE)
         except OSError:
             raise SkillFileNotFound(path.text) from None
-
-    def release_folder(self) -> None:
-        """Forget the open folder; later reads open it again for each file."""
-        self.folder = None
 
 
 @dataclass(slots=True)
@@ -352,7 +347,7 @@ class _BundleLister:
                 continue
             if self.is_hidden_pass and not is_hidden_entry:
                 if kind is EntryKind.FOLDER and depth < MAX_DEPTH:
-                    with suppress(OSError), closing(folder.open_folder(name)) as subfolder:
+                    with suppress(OSError), folder.open_folder(name) as subfolder:
                         self.list_folder(subfolder, f"{prefix}{name}/", depth + 1)
                 continue
             is_top_link = kind is EntryKind.LINK and not depth
@@ -397,7 +392,7 @@ class _BundleLister:
         elif depth >= MAX_DEPTH:
             self._report_skipped(f"it is nested deeper than {MAX_DEPTH} folders", path)
         else:
-            with closing(folder.open_folder(name)) as subfolder:
+            with folder.open_folder(name) as subfolder:
                 is_hidden = self.is_hidden_pass
                 self.list_folder(subfolder, f"{path}/", depth + 1, is_hidden=is_hidden)
 

@@ -10,7 +10,7 @@ import errno
 import os
 import re
 import stat
-from contextlib import ExitStack, closing, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.fs.handles import (
@@ -18,8 +18,8 @@ from skillhall._internal.fs.handles import (
     EntryKind,
     Folder,
     FolderHandle,
-    folder_at,
     mode_to_entry_kind,
+    open_folder_at,
     subfolder_at,
 )
 from skillhall._internal.fs.kubernetes_volumes import (
@@ -133,7 +133,7 @@ def _is_replaced(parent: Folder, name: str, identity: tuple[int, int]) -> bool:
         status = parent.stat(name)
     except FileNotFoundError:
         # Between two renames of a replacement, the backup has the name's place.
-        with suppress(OSError), closing(parent.open_folder(name)) as current:
+        with suppress(OSError), parent.open_folder(name) as current:
             return current.device_and_inode() != identity
     except OSError:
         return False
@@ -174,15 +174,15 @@ class _FolderWalker:
 
     def walk(self) -> None:
         """Walk the root; report it if it cannot be opened, unless it is optional and missing."""
-        with ExitStack() as stack:
-            try:
-                folder = stack.enter_context(folder_at(self.root.location))
-            except (OSError, ValueError) as error:
-                reason = format_os_error(error) if isinstance(error, OSError) else "invalid path"
-                if self.root.is_required or not isinstance(error, FileNotFoundError):
-                    message = f"the folder cannot be searched: {reason}"
-                    self._report(Code.ROOT_MISSING, message, "", "check the path")
-                return
+        try:
+            folder = open_folder_at(self.root.location)
+        except (OSError, ValueError) as error:
+            reason = format_os_error(error) if isinstance(error, OSError) else "invalid path"
+            if self.root.is_required or not isinstance(error, FileNotFoundError):
+                message = f"the folder cannot be searched: {reason}"
+                self._report(Code.ROOT_MISSING, message, "", "check the path")
+            return
+        with folder:
             self._start(folder)
             self._finish(folder)
 
@@ -526,7 +526,7 @@ class _FolderWalker:
         if not is_volume_link(folder, SKILL_MD):
             return None
         try:
-            with closing(open_volume(folder)) as volume:
+            with open_volume(folder) as volume:
                 return read_head(volume, step.path, name, real_folder=step.real_folder)
         except (OSError, NotAFile):
             return None
@@ -538,7 +538,7 @@ class _FolderWalker:
             return build_broken_candidate(step.path, target)
         parent, _, file = target.relative_path.rpartition("/")
         try:
-            with folder_at(FolderHandle(target.root, parent)) as folder:
+            with open_folder_at(FolderHandle(target.root, parent)) as folder:
                 head = read_head(folder, step.path, name, file, step.real_folder)
         except (OSError, NotAFile) as error:
             return build_broken_candidate(step.path, to_read_finding(error))
@@ -571,7 +571,7 @@ class _FolderWalker:
             self.candidates.append(build_broken_candidate(step.path, target, ""))
             return
         try:
-            with folder_at(target) as folder:
+            with open_folder_at(target) as folder:
                 self._scan_opened_folder(folder, name, step._replace(real_folder=target))
         except OSError as error:
             self._add_unreadable(step.path, error)

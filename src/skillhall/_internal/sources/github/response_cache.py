@@ -36,7 +36,7 @@ class GitHubCache:
         if not self._path:
             return None
         try:
-            with contextlib.closing(open_root(self._path)) as folder:
+            with open_root(self._path) as folder:
                 data = read_file(folder, self._file_name(kind, key), _MAX_ENTRY_SIZE)
         except (OSError, NotAFile, TooLarge):
             return None

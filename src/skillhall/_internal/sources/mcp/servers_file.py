@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.fs.handles import open_root, read_below
@@ -112,7 +112,7 @@ def _check_server(server: McpServer) -> McpServer:
 def read_servers(settings: Settings) -> dict[str, McpServer]:
     """Return all servers by label. Raises: ConfigInvalid, OSError."""
     try:
-        with closing(open_root(settings.data_directory)) as root:
+        with open_root(settings.data_directory) as root:
             data = read_below(root, RelativePath.parse(SERVERS_FILE), MAX_SERVERS_FILE)
     except (FileNotFoundError, SkillFileNotFound):
         return {}

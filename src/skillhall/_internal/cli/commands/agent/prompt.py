@@ -10,11 +10,7 @@ from click.core import ParameterSource
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.skill_content import read_accepted_body
 from skillhall._internal.catalog.trust.gate import ClearedSkill
-from skillhall._internal.cli.catalog_loader import (
-    load_with_progress,
-    read_settings,
-    summarize_skipped,
-)
+from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
 from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.commands.trust_question import (
     TrustOptions,
@@ -29,6 +25,7 @@ from skillhall._internal.cli.options import (
     configured_agent_option,
     flag,
     json_command,
+    read_settings,
     root_search_options,
 )
 from skillhall._internal.cli.search_options import SearchOptions

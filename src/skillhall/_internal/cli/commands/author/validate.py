@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from skillhall._internal.authoring.validate import ValidationReport, ValidationResult, validate
-from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.author.report_formats import (
     build_sarif,
@@ -27,6 +26,7 @@ from skillhall._internal.cli.options import (
     follow_links_option,
     json_command,
     profile_option,
+    read_settings,
 )
 from skillhall._internal.cli.parallel_map import map_batches
 from skillhall._internal.cli.progress import scan_progress, transfer_progress

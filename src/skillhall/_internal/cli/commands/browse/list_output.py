@@ -6,11 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from skillhall._internal.cli.catalog_loader import (
-    load_with_progress,
-    read_settings,
-    summarize_skipped,
-)
+from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
+from skillhall._internal.cli.options import read_settings
 from skillhall._internal.cli.terminal import (
     is_smart_terminal,
     print_message,

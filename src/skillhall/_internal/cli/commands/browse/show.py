@@ -8,7 +8,7 @@ import click
 from skillhall._internal.authoring.skill_examination import SkillExamination, examine_skill
 from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, Explanation
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
-from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress, read_settings
+from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress
 from skillhall._internal.cli.command_result import CommandResult, FileContent, is_json
 from skillhall._internal.cli.commands.browse.list_output import find_trust_states, serialize_skill
 from skillhall._internal.cli.commands.eval_overview import find_evals
@@ -20,7 +20,7 @@ from skillhall._internal.cli.commands.trust_question import (
     trust_options,
 )
 from skillhall._internal.cli.json_output import serialize_finding
-from skillhall._internal.cli.options import json_command, skill_search_options
+from skillhall._internal.cli.options import json_command, read_settings, skill_search_options
 from skillhall._internal.cli.param_types import complete_skill
 from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import sanitize_line

@@ -7,7 +7,6 @@ from importlib.util import find_spec
 from skillhall._internal.agents.agent_gate import open_gate
 from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
 from skillhall._internal.catalog.manifests import list_published
-from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.commands.trust_question import (
     TrustOptions,
@@ -17,7 +16,7 @@ from skillhall._internal.cli.commands.trust_question import (
     trust_options,
 )
 from skillhall._internal.cli.errors import require_extra
-from skillhall._internal.cli.options import flag, json_command, root_search_options
+from skillhall._internal.cli.options import flag, json_command, read_settings, root_search_options
 from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.mcp.handshake import answer_initialize
