@@ -80,6 +80,7 @@ class Code(StrEnum):
     EVAL_ID = "eval-id"
     EVAL_FILE = "eval-file"
     EVAL_SKILL_NAME = "eval-skill-name"
+    EVAL_TODO = "eval-todo"
     EVAL_VARIANT = "eval-variant"
     EVAL_UNKNOWN_KEY = "eval-unknown-key"
 

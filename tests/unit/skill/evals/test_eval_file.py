@@ -64,6 +64,7 @@ def test_expectations_of_newer_guides_are_assertions() -> None:
         ('{\n"cases": [{' + CASE + "}]}", "eval-variant", 2),
         ('{\n"tests": [{' + CASE + "}]}", "eval-variant", 2),
         (case('"prompt": "p"'), "eval-variant", 2),
+        (case('"id": 1,\n"prompt": "TODO: a task"'), "eval-todo", 3),
         (case('"id": 1, "query": "p"'), "eval-variant", 2),
         (case('"id": 1,\n"input": "p"'), "eval-variant", 3),
         (case(CASE + ',\n"expected": "e"'), "eval-variant", 3),

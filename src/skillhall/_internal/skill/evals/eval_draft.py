@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from skillhall._internal.skill.evals.eval_file import parse_eval_file, parse_trigger_file
+from skillhall._internal.skill.evals.eval_file import TODO, parse_eval_file, parse_trigger_file
 from skillhall._internal.strict_json import render_json
 
 if TYPE_CHECKING:
@@ -50,18 +50,18 @@ def build_template(skill_name: str, parsed: ParsedSkill) -> EvalDraft:
     description = " ".join(parsed.frontmatter.description.split())
     cases = [
         {
-            "prompt": f"TODO: a task for {subject!r}, as a user would write it",
-            "expected_output": f"TODO: the result. The skill: {description}"[:1000],
-            "assertions": ["TODO: a fact about the result that can be checked"],
+            "prompt": f"{TODO} a task for {subject!r}, as a user would write it",
+            "expected_output": f"{TODO} the result. The skill: {description}"[:1000],
+            "assertions": [f"{TODO} a fact about the result that can be checked"],
         }
         for subject in subjects[:CASES]
     ]
     expected = [
-        f"TODO: request {number} about {subjects[number % len(subjects)]!r}, in words of users"
+        f"{TODO} request {number} about {subjects[number % len(subjects)]!r}, in words of users"
         for number in range(1, QUERIES + 1)
     ]
     others = [
-        f"TODO: request {number} with similar words that needs something else"
+        f"{TODO} request {number} with similar words that needs something else"
         for number in range(1, QUERIES + 1)
     ]
     queries = [

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 MAX_EVAL_FILE_BYTES = 1024 * 1024
 MAX_ENTRIES = 1000  # cases or queries in a file
 MAX_FINDINGS = 100  # per file
+TODO = "TODO:"  # the start of each text in a template
 
 # The key of the guide comes first; the others are used by public skills.
 _LIST_KEYS = ("evals", "cases", "tests", "queries")
@@ -292,6 +293,8 @@ class _Reader:
         if any("\ud800" <= character <= "\udfff" for character in value):
             self._add(Code.EVAL_FORM, f"{label} contains half of a surrogate pair", path)
             return ""
+        if value.lstrip().startswith(TODO):
+            self._add(Code.EVAL_TODO, f"{label} is a TODO of a draft", path, "replace the text")
         return value
 
     def _read_list(self, entry: _Object, key: str) -> Sequence[object]:

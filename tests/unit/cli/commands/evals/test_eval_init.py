@@ -28,7 +28,7 @@ def skill(tmp_path: Path) -> Path:
     return make_skill(tmp_path, "csv", data=make_skill_md("csv", "Sums CSV files.", BODY))
 
 
-def test_template_names_the_headings_and_passes_the_check(
+def test_template_names_the_headings_and_fails_the_check_until_it_is_completed(
     skill: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["eval", "init", str(skill)]) == 0
@@ -43,6 +43,12 @@ def test_template_names_the_headings_and_passes_the_check(
     queries = json.loads(files[1].read_bytes())
     assert [one["should_trigger"] for one in queries] == [True] * 10 + [False] * 10
 
+    assert run(["eval", "check", str(skill)]) == 1
+    out = capsys.readouterr().out
+    assert "evals.json:6: reject[eval-todo]: 'prompt' is a TODO of a draft\n" in out
+    assert out.count("reject[eval-todo]") == 3 * 3 + 20
+    for file in files:
+        file.write_text(file.read_text().replace("TODO: ", ""))
     assert run(["eval", "check", str(skill)]) == 0
     assert "csv: 3 cases, 3 assertions, 20 trigger queries\n" in capsys.readouterr().out
 
