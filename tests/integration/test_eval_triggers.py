@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from skillhall._internal.cli.runner import run
+from skillhall._internal.evals.eval_workspace import EvalWorkspace
+from skillhall._internal.evals.triggers.trigger_files import TriggerJournal
 from tests.support.model_server import (
     HttpFailure,
     ModelRequest,
@@ -238,6 +240,59 @@ def test_improved_description_is_measured_on_held_out_queries_and_not_written(
     assert len(seen) == 6  # the training half
     held_out = {each["query"] for each in one["held_out"]["before"]["queries"]}
     assert held_out.isdisjoint(seen)
+
+
+def test_cost_of_a_suggestion_is_in_the_totals_and_in_the_dry_run(
+    root: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    improve(server, "Summarizes tables.")
+    argv = ("csv", "--improve", "--repeats", "1", "--price", "1000,2000")
+    _, planned = measure(root, capsys, *argv, "--dry-run")
+    _, data = measure(root, capsys, *argv)
+
+    (skill,) = planned["skills"]
+    assert skill["improvement"]["requests"] == 1 + 12
+    assert skill["improvement"]["input_tokens"] > skill["input_tokens"]
+    assert len(server.requests) == 12 + 1 + 12
+    assert (data["tokens"], data["cost"]) == (15 * 25, pytest.approx(0.02 * 25))
+
+
+def test_suggestion_that_reaches_a_limit_is_not_measured_or_written(
+    root: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    improve(server, "Summarizes tables.")
+    argv = ("csv", "--improve", "--write", "--repeats", "1", "--max-tokens", str(15 * 13))
+    code, data = measure(root, capsys, *argv)
+
+    assert (code, data["improvements"], len(server.requests)) == (1, [], 13)
+    assert data["stopped"] == "the limit of 195 tokens is reached"
+
+
+def test_second_command_does_not_pay_for_queries_in_progress(
+    root: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure(root, capsys, "csv", "--repeats", "1")
+    (iteration,) = EvalWorkspace(root / "csv-workspace").iterations()
+    with TriggerJournal(iteration).lock():
+        argv = ["eval", "triggers", "csv", "--root", str(root), "--model", OPENAI]
+        code = run(argv)
+
+    assert (code, len(server.requests)) == (5, 12)
+    assert "another command is doing these runs" in capsys.readouterr().err
+
+
+def test_runs_that_another_command_made_in_the_meantime_are_not_repeated(
+    root: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run_another_command(request: ModelRequest) -> Turn | HttpFailure:
+        if len(server.requests) == 1:
+            measure(root, capsys, "pdf", "--repeats", "1")
+        return choose_skill(request, {"table": "csv", "form": "pdf"})
+
+    server.script = run_another_command
+    _, data = measure(root, capsys, "--repeats", "1", "--jobs", "1")
+
+    assert (len(server.requests), data["new_runs"]) == (24, 12)
 
 
 def test_written_description_changes_one_line_and_needs_no_new_runs(

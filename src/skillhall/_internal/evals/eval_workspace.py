@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,10 +17,11 @@ from skillhall._internal.evals.run_files import StoredRun, parse_run, render_run
 from skillhall._internal.fs.handles import EntryKind, FolderHandle, open_folder_at, read_file
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
-from skillhall.errors import SkillhallError
+from skillhall.errors import Busy, SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from contextlib import AbstractContextManager
 
     from skillhall._internal.evals.eval_records import RunKey, RunRecord
 
@@ -183,6 +184,18 @@ class EvalWorkspace:
             data = render_json(plan) + b"\n"
             base.create_folder(f"iteration-{number}", {PLAN_FILE: (data, _FILE_MODE)})
         return EvalIteration(self.path / f"iteration-{number}", repeats)
+
+
+@contextmanager
+def hold_lock(lock: AbstractContextManager[None]) -> Iterator[None]:
+    """Hold a lock that does not wait. Raises: Busy if another command holds it."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock)
+        except BlockingIOError:
+            problem = "another command is doing these runs"
+            raise Busy(problem, "wait until the other command has ended") from None
+        yield
 
 
 def build_slug(case_id: str) -> str:

@@ -202,14 +202,11 @@ class WritableFolder(Folder):
         If it does not wait, a folder that is locked raises BlockingIOError. On Windows, nothing is
         locked.
         """
-        if sys.platform != "win32" and self._handle is not None:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
-            try:
-                yield
-            finally:
-                fcntl.flock(self._handle, fcntl.LOCK_UN)
-        else:
+        if self._handle is None:
             yield
+        else:
+            with lock_handle(self._handle, waits=waits):
+                yield
 
     def create_nested_file(self, path: str, data: bytes, mode: int, *, fsync: bool = True) -> None:
         """Create a file and its parent folders. Raises: OSError."""
@@ -256,6 +253,19 @@ class WritableFolder(Folder):
         finally:
             with contextlib.suppress(OSError):
                 self.remove(temporary)
+
+
+@contextlib.contextmanager
+def lock_handle(handle: int, *, waits: bool = True) -> Iterator[None]:
+    """Hold an exclusive lock on an open file or folder, as in `WritableFolder.lock`."""
+    if sys.platform != "win32":
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        try:
+            yield
+        finally:
+            fcntl.flock(handle, fcntl.LOCK_UN)
+    else:
+        yield
 
 
 def replace_file(folder: str, name: str, data: bytes) -> None:

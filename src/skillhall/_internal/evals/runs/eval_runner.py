@@ -10,20 +10,20 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.evals.eval_records import RunRecord, RunStatus
+from skillhall._internal.evals.eval_workspace import hold_lock
 from skillhall._internal.evals.run_agents.run_agent import RunOutcome, RunTask
 from skillhall._internal.evals.runs.case_files import collect_output_files, write_input_files
 from skillhall._internal.evals.runs.run_limits import RunSpending, SpendingLimitReached
 from skillhall._internal.evals.runs.stored_runs import StoredRunIndex, copy_stored_run
 from skillhall._internal.evals.runs.transcript import SecretRedactor
 from skillhall._internal.fs.write import WritableFolder
-from skillhall.errors import Busy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -227,13 +227,7 @@ class _RunFolders:
 @contextmanager
 def _lock_iteration(iteration: EvalIteration) -> Iterator[None]:
     """Keep other processes from doing the same runs. Raises: Busy."""
-    with ExitStack() as stack:
-        folder = stack.enter_context(iteration.open_folder(""))
-        try:
-            stack.enter_context(folder.lock(waits=False))
-        except BlockingIOError:
-            problem = "another command is doing these runs"
-            raise Busy(problem, "wait until the other command has ended") from None
+    with iteration.open_folder("") as folder, hold_lock(folder.lock(waits=False)):
         yield
 
 

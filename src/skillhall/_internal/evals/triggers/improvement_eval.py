@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall._internal.catalog.skill_content import read_skill, read_skill_md
+from skillhall._internal.evals.eval_records import RunStatus
 from skillhall._internal.evals.triggers.description_improvement import (
     INSTRUCTIONS,
     QueryHalves,
@@ -15,22 +16,44 @@ from skillhall._internal.evals.triggers.description_improvement import (
     select_runs,
     split_queries,
 )
+from skillhall._internal.evals.triggers.trigger_records import TriggerReply, TriggerRun
 from skillhall._internal.evals.triggers.trigger_score import TriggerScore, score_triggers
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.skill.lossless_editor import Document
+from skillhall._internal.skill.token_count import estimate_tokens
 
 if TYPE_CHECKING:
     from skillhall._internal.catalog.trust.gate import ClearedSkill
-    from skillhall._internal.evals.triggers.trigger_eval import TriggerEval
+    from skillhall._internal.evals.eval_records import RunUsage
+    from skillhall._internal.evals.triggers.trigger_eval import TriggerEval, TriggerPlan
     from skillhall._internal.evals.triggers.trigger_files import TriggerResult
     from skillhall._internal.evals.triggers.trigger_records import TriggerTarget
+
+
+class DescriptionReply(Protocol):
+    """The reply of a model, and its usage."""
+
+    @property
+    def text(self) -> str:
+        """The suggested description."""
+
+    @property
+    def usage(self) -> RunUsage:
+        """The usage of the request."""
 
 
 class DescriptionWriter(Protocol):
     """A model that writes texts."""
 
-    async def write(self, instructions: str, request: str) -> str:
+    async def ask(self, instructions: str, request: str) -> DescriptionReply:
         """Return the reply to a request."""
+
+
+class ImprovementEstimate(NamedTuple):
+    """The requests of a suggestion and of all runs that measure it."""
+
+    requests: int
+    input_tokens: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,23 +81,35 @@ class DescriptionImprovement:
         return is_better(self.held_out.before, self.held_out.after)
 
 
+def estimate_improvement(measuring: TriggerEval, plan: TriggerPlan) -> ImprovementEstimate:
+    """Estimate the requests for a better description. Raises: SkillhallError."""
+    reply = TriggerReply(status=RunStatus.COMPLETED)
+    training = [
+        TriggerRun(query=query, repeat=1, digest="", reply=reply)
+        for query in split_queries(plan.target.queries).training
+    ]
+    request = _build_request(measuring, score_triggers(plan.target.name, training))
+    tokens = estimate_tokens(f"{INSTRUCTIONS}\n{request}")
+    tokens += plan.estimate_input_tokens(only_new=False)
+    return ImprovementEstimate(1 + len(plan.runs), tokens)
+
+
 async def suggest_description(
     measuring: TriggerEval, target: TriggerTarget, current: TriggerResult, writer: DescriptionWriter
-) -> DescriptionImprovement:
+) -> DescriptionImprovement | None:
     """Ask for a better description, measure it on both halves and return both.
 
-    Raises: ModelUnavailable, SkillRejected, OSError.
+    Returns `None` if a limit stopped the runs. Raises: ModelUnavailable, SkillRejected, OSError.
     """
-    view = measuring.skills.current_view()
-    skill = view.find(target.name).skill
+    skill = measuring.skills.current_view().find(target.name).skill
     halves = split_queries(target.queries)
     before = _score_halves(target, current, halves)
-    others = {row.name: row.skill.description for row in view if row.name != target.name}
-    body = read_skill(skill).body
-    request = build_request(before[0], skill.description, body, others)
-    reply = await writer.write(INSTRUCTIONS, request)
-    suggested = clean_description(reply, target.name)
+    reply = await writer.ask(INSTRUCTIONS, _build_request(measuring, before[0]))
+    measuring.spend(target.name, reply.usage)
+    suggested = clean_description(reply.text, target.name)
     result = await measuring.measure(measuring.plan(target, suggested), is_stored=False)
+    if measuring.problem:
+        return None
     after = _score_halves(target, result, halves)
     training, held_out = (
         HalfScores(before=old, after=new) for old, new in zip(before, after, strict=True)
@@ -87,6 +122,13 @@ async def suggest_description(
         training=training,
         held_out=held_out,
     )
+
+
+def _build_request(measuring: TriggerEval, training: TriggerScore) -> str:
+    view = measuring.skills.current_view()
+    skill = view.find(training.skill).skill
+    others = {row.name: row.skill.description for row in view if row.name != training.skill}
+    return build_request(training, skill.description, read_skill(skill).body, others)
 
 
 def write_description(skill: ClearedSkill, description: str) -> None:

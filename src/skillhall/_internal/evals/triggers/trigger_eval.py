@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.agent_tools import AgentTools
+from skillhall._internal.evals.eval_records import Arm, RunKey
+from skillhall._internal.evals.runs.run_limits import SpendingLimitReached
 from skillhall._internal.evals.runs.skill_eval import find_workspace
 from skillhall._internal.evals.triggers.evaluated_skills import EvaluatedSkills
 from skillhall._internal.evals.triggers.trigger_files import (
@@ -27,11 +29,16 @@ from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.strict_json import render_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.evals.eval_records import RunUsage
     from skillhall._internal.evals.runs.run_limits import RunSpending
-    from skillhall._internal.evals.triggers.trigger_records import TriggerRun, TriggerTarget
+    from skillhall._internal.evals.triggers.trigger_records import (
+        TriggerReply,
+        TriggerRun,
+        TriggerTarget,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +54,17 @@ class TriggerPlan:
         """The number of runs that no earlier command has made."""
         return sum(run.known is None for run in self.runs)
 
-    def estimate_input_tokens(self) -> int:
-        """Return the estimated input tokens of the new runs, with one request for each."""
+    def with_known(self, known: Mapping[tuple[str, int], TriggerReply]) -> TriggerPlan:
+        """Return a copy in which these runs are known."""
+        runs = [replace(run, known=known.get((run.digest, run.repeat))) for run in self.runs]
+        return replace(self, runs=tuple(runs))
+
+    def estimate_input_tokens(self, *, only_new: bool = True) -> int:
+        """Return the estimated input tokens of the runs, with one request for each."""
         return sum(
             estimate_tokens(_render_request(self.skills, run.query.query))
             for run in self.runs
-            if run.known is None
+            if run.known is None or not only_new
         )
 
 
@@ -86,16 +98,32 @@ class TriggerEval:
         )
         return TriggerPlan(target, skills, tuple(runs))
 
+    def spend(self, skill: str, usage: RunUsage) -> None:
+        """Add the usage of a request that is not a run; a limit stops the command."""
+        try:
+            self.spending.add(RunKey(skill, Arm.WITH_SKILL, 0), usage)
+        except SpendingLimitReached as reached:
+            self.problem = self.problem or str(reached)
+
     async def measure(self, plan: TriggerPlan, *, is_stored: bool = True) -> TriggerResult:
-        """Make the new runs of a plan and return the result. Raises: ModelUnavailable, OSError.
+        """Make the new runs of a plan and return the result.
 
         Without `is_stored`, the runs are stored, but not as the result of the skill.
+        Raises: Busy if another command makes the runs; ModelUnavailable, OSError.
         """
-        target = plan.target
-        iteration = open_trigger_iteration(
-            find_workspace(target.folder, self.results_folder), target
-        )
+        workspace = find_workspace(plan.target.folder, self.results_folder)
+        iteration = open_trigger_iteration(workspace, plan.target)
         journal = TriggerJournal(iteration)
+        with journal.lock():
+            # Another command may have made some of the runs since they were planned.
+            current = plan.with_known(read_known_replies(workspace))
+            result = await self._measure(current, journal)
+            if is_stored:
+                write_trigger_result(iteration, result)
+        return result
+
+    async def _measure(self, plan: TriggerPlan, journal: TriggerJournal) -> TriggerResult:
+        target = plan.target
 
         def store(run: TriggerRun) -> None:
             journal.append(run)
@@ -108,7 +136,7 @@ class TriggerEval:
         self.problem = self.problem or runner.problem
         order = {query: number for number, query in enumerate(target.queries)}
         runs.sort(key=lambda run: (order[run.query], run.repeat))
-        result = TriggerResult(
+        return TriggerResult(
             skill=target.name,
             skill_digest=target.digest,
             model=self.model_name,
@@ -116,9 +144,6 @@ class TriggerEval:
             catalog=tuple(plan.skills.current_view().skills),
             runs=tuple(runs),
         )
-        if is_stored:
-            write_trigger_result(iteration, result)
-        return result
 
     def _compute_digest(self, skills: EvaluatedSkills, query: str) -> str:
         """Return a digest of all that a reply depends on: listing, tools, query and model."""

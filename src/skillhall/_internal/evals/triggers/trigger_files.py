@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall._internal.evals.eval_records import RunStatus
-from skillhall._internal.evals.eval_workspace import PLAN_FILE
+from skillhall._internal.evals.eval_workspace import PLAN_FILE, hold_lock
 from skillhall._internal.evals.run_files import parse_usage, read_field, serialize_usage
 from skillhall._internal.evals.triggers.trigger_records import TriggerReply, TriggerRun
 from skillhall._internal.evals.triggers.trigger_score import (
@@ -22,11 +23,12 @@ from skillhall._internal.evals.triggers.trigger_score import (
     TriggerScore,
     score_triggers,
 )
+from skillhall._internal.fs.write import lock_handle
 from skillhall._internal.skill.evals.eval_file import TriggerQuery
 from skillhall._internal.strict_json import InvalidJson, parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from skillhall._internal.evals.eval_workspace import EvalIteration, EvalWorkspace
     from skillhall._internal.evals.triggers.trigger_records import TriggerTarget
@@ -63,15 +65,26 @@ class TriggerJournal:
     def append(self, run: TriggerRun) -> None:
         """Add a run; it is on the disk when this returns. Raises: OSError."""
         line = json.dumps(_serialize_run(run), ensure_ascii=True).encode() + b"\n"
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        handle = os.open(self._path, flags, _FILE_MODE)
-        try:
+        with self._open() as handle:
             size = os.fstat(handle).st_size
             # A killed command may have left half a line.
             if size and os.pread(handle, 1, size - 1) != b"\n":
                 line = b"\n" + line
             os.write(handle, line)
             os.fsync(handle)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other commands from doing the same runs. Raises: Busy, OSError."""
+        with self._open() as handle, hold_lock(lock_handle(handle, waits=False)):
+            yield
+
+    @contextmanager
+    def _open(self) -> Iterator[int]:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+        handle = os.open(self._path, flags, _FILE_MODE)
+        try:
+            yield handle
         finally:
             os.close(handle)
 

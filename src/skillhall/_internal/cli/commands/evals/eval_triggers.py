@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -52,6 +53,8 @@ from skillhall._internal.evals.reports.skill_results import SkillResults
 from skillhall._internal.evals.runs.run_limits import ModelPrice, RunSpending
 from skillhall._internal.evals.triggers.improvement_eval import (
     DescriptionImprovement,
+    ImprovementEstimate,
+    estimate_improvement,
     suggest_description,
     write_description,
 )
@@ -183,7 +186,8 @@ def command(
         )
         plans = [measuring.plan(target) for target in found.targets]
         if dry_run:
-            return _show_plans(plans, name)
+            suggestions = [estimate_improvement(measuring, one) for one in plans if improve]
+            return _show_plans(plans, name, suggestions)
         measured = asyncio.run(
             _measure(measuring, plans, _open_model(name, price, max_cost, timeout), improve=improve)
         )
@@ -221,7 +225,7 @@ def _open_model(
 
     found = price or find_price(name)
     require_price(found, max_cost)
-    writer = TextModel.open(name)
+    writer = replace(TextModel.open(name), price=found)
     return _OpenedModel(
         writer, lambda skills: TriggerAgent(skills, writer.model, name, seconds, found)
     )
@@ -249,14 +253,16 @@ async def _measure(
                 if improve and not measuring.problem:
                     target = plan.target
                     suggestion = await suggest_description(measuring, target, result, model.writer)
-                    measured.improvements.append(suggestion)
+                    measured.improvements.extend(filter(None, [suggestion]))
                 if measuring.problem:
                     break
     return measured
 
 
-def _show_plans(plans: Sequence[TriggerPlan], model: str) -> CommandResult:
-    rows = [
+def _show_plans(
+    plans: Sequence[TriggerPlan], model: str, suggestions: Sequence[ImprovementEstimate]
+) -> CommandResult:
+    rows: list[dict[str, object]] = [
         {
             "skill": plan.target.name,
             "queries": len(plan.target.queries),
@@ -271,10 +277,16 @@ def _show_plans(plans: Sequence[TriggerPlan], model: str) -> CommandResult:
         f"{format_count(plan.new_runs, 'new run')} of {len(plan.runs)}"
         for plan in plans
     ]
-    runs = sum(plan.new_runs for plan in plans)
+    for row, suggestion in zip(rows, suggestions, strict=False):
+        row["improvement"] = suggestion._asdict()
+    if suggestions:
+        added = sum(one.requests for one in suggestions)
+        lines.append(f"--improve: {format_count(added, 'more request')}")
+    requests = sum(plan.new_runs for plan in plans) + sum(one.requests for one in suggestions)
     tokens = sum(plan.estimate_input_tokens() for plan in plans)
+    tokens += sum(one.input_tokens for one in suggestions)
     lines.append(
-        f"at least {format_count(runs, 'request')} to {model}, about {tokens} input tokens"
+        f"at least {format_count(requests, 'request')} to {model}, about {tokens} input tokens"
     )
     return CommandResult({"model": model, "skills": rows, "dry_run": True}, lines=lines)
 
