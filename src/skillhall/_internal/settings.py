@@ -10,6 +10,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
+if sys.platform != "win32":
+    import pwd
+
 GITHUB_URL = "https://github.com"
 GITHUB_API_URL = "https://api.github.com"
 # Constant: a variable of the environment must not replace the rules of the machine.
@@ -401,12 +404,10 @@ def read_os_user() -> str:
 
     Not part of the settings: looking up a name can ask a directory server.
     """
-    if os.name != "posix":
+    if sys.platform == "win32":
         return os.environ.get("USERNAME", "")
     if os.getuid() == 0 and (name := os.environ.get("SUDO_USER", "")):
         return name
-    import pwd  # noqa: PLC0415 - not on Windows
-
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # in a container, the user may have no name

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.catalog.trust.policy_loader import (
+    NO_POLICIES,
+    LoadedPolicies,
+    load_policies,
+)
 from skillhall._internal.installer.locked_sources import normalize_source
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
@@ -15,7 +20,6 @@ from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall.errors import SkillRejected
 
 if TYPE_CHECKING:
-    from skillhall._internal.catalog.trust.policy_loader import LoadedPolicies
     from skillhall._internal.policy.effects import LoadPolicy
     from skillhall._internal.policy.trust.policies import SignatureCheck
     from skillhall._internal.settings import Settings
@@ -94,8 +98,6 @@ class InstallRules(NamedTuple):
         return policy.warn_about(Code.SIGNATURE_BROKEN) if self.accepts_broken else policy
 
     def _check_signature(self, bundle: Bundle) -> SignatureCheck:
-        from skillhall._internal.catalog.trust.policy_loader import NO_POLICIES  # noqa: PLC0415
-
         return (self.loaded or NO_POLICIES).check_signature(bundle)
 
 
@@ -112,8 +114,5 @@ def load_install_rules(
         rules = rules._replace(revoked=revoked)
     if not settings.has_policy:
         return rules
-    # Most machines have no policy files, and the import takes 7 ms of CPU.
-    from skillhall._internal.catalog.trust.policy_loader import load_policies  # noqa: PLC0415
-
     source = "" if reference is None else normalize_source(reference, settings)
     return rules._replace(loaded=load_policies(settings.policy_files), source=source)

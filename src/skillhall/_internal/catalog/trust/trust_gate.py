@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.catalog.skill_content import has_frontmatter_of_files
 from skillhall._internal.catalog.trust.file_hashes import HashedFiles
 from skillhall._internal.catalog.trust.gate import Clearance, ClearedSkill, HeldSkill
+from skillhall._internal.catalog.trust.trust_summary import (
+    SkillApproval,
+    SkillProvenance,
+    summarize_trust,
+)
 from skillhall._internal.fs.handles import real_path
 from skillhall._internal.policy.trust.trust_action import LOAD_EVERYTHING, TrustAction
 from skillhall._internal.policy.trust.trust_decision import (
@@ -221,13 +226,6 @@ class TrustGate:
 
     def summarize(self, skill: CatalogSkill) -> TrustSummary:
         """Return who wrote and approved a skill, and whether agents of the project get it."""
-        # Only some commands show summaries.
-        from skillhall._internal.catalog.trust.trust_summary import (  # noqa: PLC0415
-            SkillApproval,
-            SkillProvenance,
-            summarize_trust,
-        )
-
         [judged] = self.judge_each([skill])
         [evidence] = self.examine_all([judged])
         records, _ = self._read_records()

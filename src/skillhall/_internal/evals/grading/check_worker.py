@@ -13,6 +13,9 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+if sys.platform != "win32":
+    import resource
+
 MAX_MEMORY = 1 << 30  # bytes
 MAX_MESSAGE = 300  # characters
 
@@ -61,10 +64,9 @@ def load_schema_library() -> tuple[Any, Any, Any] | None:
 
 def limit_memory() -> None:
     """Limit the memory of this process, where the system can."""
-    with suppress(ImportError, OSError, ValueError):  # Windows, or a lower limit is set already
-        import resource  # noqa: PLC0415 - not on Windows
-
-        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    if sys.platform != "win32":
+        with suppress(OSError, ValueError):  # a lower limit is set already
+            resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
 
 
 def limit_cpu_time(seconds: float) -> None:

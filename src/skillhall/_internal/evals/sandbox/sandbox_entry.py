@@ -13,6 +13,9 @@ import os
 import struct
 import sys
 
+if sys.platform != "win32":
+    import resource
+
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET, CLONE_NEWIPC = (
     *(0x00020000, 0x10000000, 0x20000000),
     *(0x40000000, 0x08000000),
@@ -46,8 +49,6 @@ def main(arguments: list[str]) -> None:
 
 
 def _limit_resources(limits: dict[str, int]) -> None:
-    import resource  # noqa: PLC0415 - missing on Windows
-
     for name, value in {**limits, "RLIMIT_CORE": 0}.items():
         kind = getattr(resource, name)
         hard = resource.getrlimit(kind)[1]

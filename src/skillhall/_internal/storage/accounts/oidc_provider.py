@@ -200,7 +200,7 @@ class OidcProvider:
             algorithm = header.get("alg")
             if algorithm not in ALGORITHMS:
                 raise IdentityRefused("the ID token has no acceptable signature")
-            key = self._find_key(str(header.get("kid", "")), algorithm)
+            key = jwt.PyJWK.from_dict(self._find_key(str(header.get("kid", ""))), algorithm).key
             claims: dict[str, Any] = jwt.decode(
                 token,
                 key,
@@ -220,9 +220,8 @@ class OidcProvider:
             raise IdentityRefused("the ID token belongs to another sign-in")
         return claims
 
-    def _find_key(self, key_id: str, algorithm: str) -> Any:  # noqa: ANN401 - of PyJWT
-        import jwt  # noqa: PLC0415 - see `_verify`
-
+    def _find_key(self, key_id: str) -> dict[str, Any]:
+        """Return the provider's JSON Web Key with this id. Raises: IdentityRefused."""
         for is_retry in (False, True):
             found = [
                 key
@@ -232,7 +231,7 @@ class OidcProvider:
                 and (not key_id or key.get("kid") == key_id)
             ]
             if len(found) == 1:
-                return jwt.PyJWK.from_dict(found[0], algorithm=algorithm).key
+                return found[0]
         raise IdentityRefused("the ID token is signed with an unknown key")
 
     def _read_identity(self, claims: Mapping[str, Any]) -> ProviderIdentity:
