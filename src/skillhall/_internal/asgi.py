@@ -20,6 +20,7 @@ import uvicorn
 from fastapi import APIRouter
 from starlette.types import ASGIApp
 
+from skillhall._internal.agents.usage_recorder import UsageRecorder
 from skillhall._internal.background import limit_collector_pauses
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
 from skillhall._internal.http.access import record_failed_sign_in, record_refusal
@@ -81,6 +82,7 @@ _MAX_BUFFERED_RECORDS = 1000
 # Seconds after which MCP shows a change of the skills or rules, as for a revocation. A collection
 # detects changes cheaply, even if its first scan was slow.
 _MAX_VIEW_AGE = 1.0
+_MCP_AGENT = "mcp"  # in the usage log: all clients of the MCP server
 # Python's default of 5 ms lets a busy worker thread delay the event loop noticeably.
 _SWITCH_INTERVAL = 0.0005
 _MAX_PORT = 65_535
@@ -150,6 +152,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             services.accounts,
             services.audit,
             services.trust,
+            services.check_database,
+            services.embedding,
         )
         metrics.add_pool(lambda: site.conversations.status)
         routers += [skill_routes.router, version_routes.router, well_known.router]
@@ -188,6 +192,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
                 is_stateful=not server.mcp_stateless,
                 max_view_age=_MAX_VIEW_AGE,
                 workers=pools[Work.DISK],
+                usage=UsageRecorder(settings, _MCP_AGENT),
             )
 
         session_limits = None if server.mcp_stateless else limits

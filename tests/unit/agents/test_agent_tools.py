@@ -133,19 +133,21 @@ def test_invalid_skill_is_not_sent_to_the_model(folder: Path) -> None:
         tools.expand_message("/skill:pdf")
 
 
-def test_usage_log_records_offered_loaded_and_read(folder: Path) -> None:
+def test_usage_log_records_offered_loaded_read_and_failed(folder: Path) -> None:
     tools = make_tools(folder)
     tools.system_prompt()
     tools.system_prompt()
     tools.call("load_skill", {"name": "pdf"})
     tools.call("read_skill_file", {"name": "pdf", "path": "forms.md"})
     tools.call("read_skill_file", {"name": "pdf", "path": "nothing.md"})
-    offered, loaded, read = UsageLog(str(folder / "data")).read()
+    tools.call("load_skill", {"name": "no-such-skill"})
+    offered, loaded, read, failed = UsageLog(str(folder / "data")).read()
     assert (offered.event, offered.skills, offered.agent) == ("offered", ("pdf",), "coding")
     assert (loaded.event, loaded.skills, loaded.at) == ("loaded", ("pdf",), NOON)
     assert read == UsageRecord(NOON, "coding", "read", ("pdf",), 1)
+    assert (failed.event, failed.skills) == ("failed", ("pdf",))
     (use,) = count_usage(make_settings(folder))
-    assert use == SkillUsage("pdf", 1, 1, 1, loaded.tokens + 1, NOON)
+    assert use == SkillUsage("pdf", 1, 1, 1, loaded.tokens + 1, NOON, 1, {NOON[:10]: 1})
     assert count_usage(make_settings(folder), "other") == []
 
 

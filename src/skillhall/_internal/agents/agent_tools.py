@@ -7,7 +7,6 @@ records which skills are offered and used.
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,10 +21,10 @@ from skillhall._internal.agents.file_tools import (
 from skillhall._internal.agents.skill_tools import LoadedSkills, SkillTools
 from skillhall._internal.agents.tool_definition import ToolResult, get_argument
 from skillhall._internal.agents.tracing import span
+from skillhall._internal.agents.usage_recorder import UsageRecorder
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.render.activation import find_activation
 from skillhall._internal.skill.token_count import estimate_tokens
-from skillhall._internal.storage.usage_log import UsageLog, UsageRecord
 from skillhall.errors import SkillNotFound, SkillRejected
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.tool_definition import Tool
     from skillhall._internal.catalog.trust.gate import ClearedSkill
     from skillhall._internal.render.prompt_plan import PromptPlan
-    from skillhall._internal.storage.usage_log import UsageEvent
 
 _MAX_QUOTED = 80  # characters of an unknown name in an error
 _SKILL_CALL = re.compile(r"/(skill:)?(\S+)(?:\s+(.*))?", re.DOTALL)
@@ -109,7 +107,7 @@ class AgentTools:
 
     def _record_offered(self, plan: PromptPlan) -> None:
         names = tuple(share.name for share in plan.listed_skills)
-        self._record_usage("offered", names, plan.tokens)
+        self._usage.record("offered", names, plan.tokens)
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the current tools; skill tools only if there are skills."""
@@ -218,28 +216,26 @@ class AgentTools:
         """Report a call as an event, record it and return the tokens of its result."""
         text = result.text
         tokens = estimate_tokens(text)
+        activation = find_activation(text)
+        is_repeated = tool == "load_skill" and activation is None and not result.is_error
+        skill = ""
+        if not is_repeated:
+            view = self.current_view()
+            skill = self._usage.record_call(view, tool, arguments, result, tokens)
         if result.is_error:
             self.on_event(ToolFailed(tool=tool, message=text.removeprefix("Error: ")))
-        elif tool == "load_skill" and (activation := find_activation(text)):
-            name, _ = activation
-            self._record_usage("loaded", (name,), tokens)
-            self.on_event(SkillLoaded(skill=name, tokens=tokens, by_user=by_user))
+        elif tool == "load_skill" and activation:
+            self.on_event(SkillLoaded(skill=activation[0], tokens=tokens, by_user=by_user))
         elif tool in ("read_skill_file", self._read_file.name):
-            name, path = "", str(get_argument(arguments, "path"))
+            path = str(get_argument(arguments, "path"))
             if tool == "read_skill_file":
-                name = str(get_argument(arguments, "name"))
-                with suppress(SkillNotFound):  # the skill may be gone by now
-                    name = self.current_view().find(name).name
-                self._record_usage("read", (name,), tokens)
-            self.on_event(FileRead(skill=name, path=path, tokens=tokens))
+                skill = skill or str(get_argument(arguments, "name"))
+            self.on_event(FileRead(skill=skill, path=path, tokens=tokens))
         return tokens
 
-    def _record_usage(self, event: UsageEvent, skills: tuple[str, ...], tokens: int) -> None:
-        settings = self.skills.settings
-        if settings.log_usage and settings.data_directory:
-            timestamp = self._now().isoformat(timespec="seconds")
-            record = UsageRecord(timestamp, self.skills.agent.id, event, skills, tokens)
-            UsageLog(settings.data_directory).record(record)
+    @property
+    def _usage(self) -> UsageRecorder:
+        return UsageRecorder(self.skills.settings, self.skills.agent.id, self._now)
 
 
 def to_agent_tools(tools: AgentTools | SkillSource) -> AgentTools:

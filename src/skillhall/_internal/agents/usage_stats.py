@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillhall._internal.storage.usage_log import UsageLog
 
 if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
+
+_DATE_LENGTH = len("2026-01-31")
 
 
 @dataclass(slots=True)
@@ -21,6 +23,8 @@ class SkillUsage:
     read: int = 0
     tokens: int = 0  # of loaded instructions and read files
     last: str = ""  # time of the last load or read
+    failed: int = 0  # loads and reads that ended with an error
+    loads_by_day: dict[str, int] = field(default_factory=dict)  # by date in UTC
 
 
 def count_usage(settings: Settings, agent: str | None = None) -> list[SkillUsage]:
@@ -34,7 +38,13 @@ def count_usage(settings: Settings, agent: str | None = None) -> list[SkillUsage
             if usage.event == "offered":
                 use.offered += 1
                 continue
-            use.loaded += usage.event == "loaded"
+            if usage.event == "failed":
+                use.failed += 1
+                continue
+            if usage.event == "loaded":
+                use.loaded += 1
+                day = usage.at[:_DATE_LENGTH]
+                use.loads_by_day[day] = use.loads_by_day.get(day, 0) + 1
             use.read += usage.event == "read"
             use.tokens += usage.tokens
             use.last = max(use.last, usage.at)

@@ -43,6 +43,7 @@ _DESCRIPTIONS: Mapping[Action, str] = {
     Action.USE_GIT_TOKENS: "use the git tokens of this server",
     Action.READ_AUDIT: "read the audit log",
     Action.READ_INVENTORY: "read the inventory",
+    Action.READ_STATUS: "read the status of this server",
     Action.SEND_INVENTORY: "send an inventory",
 }
 

@@ -35,6 +35,7 @@ from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
 from skillhall._internal.mcp.skill_index import DirectoryParams, SkillIndex, SkillParams
 from skillhall._internal.mcp.subscriptions import MIN_POLL_INTERVAL, Subscriptions
 from skillhall._internal.policy.access.roles import Action
+from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._version import VERSION
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from mcp.server.models import InitializationOptions
 
     from skillhall._internal.agents.tool_definition import ToolResult
+    from skillhall._internal.agents.usage_recorder import UsageRecorder
     from skillhall._internal.catalog.skill_view import SkillProvider
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.mcp.skill_index import ListKind
@@ -114,12 +116,16 @@ class SkillServer(Server[None]):
         max_view_age: float = math.inf,
         poll_interval: float = MIN_POLL_INTERVAL,
         workers: WorkerPool | None = None,
+        usage: UsageRecorder | None = None,
     ) -> None:
         """Create the server; `workers` runs its handlers, which only read from disk.
+
+        `usage` records the skills that are loaded and read by tools.
 
         With `max_view_age`, changes show within that many seconds even if the provider was slow.
         """
         self.index = SkillIndex(provider, ttl_factor, max_view_age)
+        self._usage = usage
         self._workers = workers or WorkerPools()[Work.DISK]
         self._prompts = PromptSource(self.index, prompt_service)
         self.subscriptions = Subscriptions(
@@ -167,7 +173,7 @@ class SkillServer(Server[None]):
         blocking("resources/templates/list", paginated, lambda _: templates)
         blocking("resources/read", ReadResourceRequestParams, index.read_resource)
         blocking("tools/list", paginated, partial(_list_tools, index))
-        blocking("tools/call", CallToolRequestParams, partial(_call_tool, index))
+        blocking("tools/call", CallToolRequestParams, self._call_tool)
         add("skills/list", paginated, partial(self._list_page, "skills"))
         blocking("skills/get", SkillParams, index.get_skill_entry)
         blocking("resources/directory/read", DirectoryParams, index.read_directory)
@@ -221,6 +227,21 @@ class SkillServer(Server[None]):
             page = await self._workers.run(self.index.get_page, kind, params.cursor)
         return page
 
+    def _call_tool(self, params: CallToolRequestParams) -> JsonObject:
+        """Return the result of a tool call.
+
+        Every `load_skill` returns the instructions, since the server does not know the
+        conversation. Raises: MCPError for an unknown tool.
+        """
+        for tool in SkillTools(self.index).tools():
+            if tool.name == params.name and tool.name in TOOL_ACTIONS:
+                result = tool.call(params.arguments)
+                if self._usage is not None:
+                    view, tokens = self.index.current_view(), estimate_tokens(result.text)
+                    self._usage.record_call(view, tool.name, params.arguments, result, tokens)
+                return _serialize_tool_result(result)
+        raise build_invalid_params(f"unknown tool: {params.name[:80]!r}")
+
     async def _register_client(self, ctx: Context, _: NotificationParams | None = None) -> None:
         # The SDK handles notifications concurrently, so the first response may be sent before
         # `notifications/initialized` is handled. The baseline is recorded before either: otherwise
@@ -249,18 +270,6 @@ def _list_tools(index: SkillIndex, _: PaginatedRequestParams) -> JsonObject:
         if tool.name in TOOL_ACTIONS
     ]
     return with_ttl({"tools": tools}, LIST_TTL_MS)
-
-
-def _call_tool(index: SkillIndex, params: CallToolRequestParams) -> JsonObject:
-    """Return the result of a tool call.
-
-    Every `load_skill` returns the instructions, since the server does not know the conversation.
-    Raises: MCPError for an unknown tool.
-    """
-    for tool in SkillTools(index).tools():
-        if tool.name == params.name and tool.name in TOOL_ACTIONS:
-            return _serialize_tool_result(tool.call(params.arguments))
-    raise build_invalid_params(f"unknown tool: {params.name[:80]!r}")
 
 
 def _serialize_tool_result(result: ToolResult) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Usage log: which skills were offered to agents, or loaded or read by them.
+"""Usage log: which skills were offered to agents, loaded or read by them, or failed to load.
 
 Each line is a JSON object with names but no contents. When the file is full, it is rotated and
 replaces the previously rotated file.
@@ -16,17 +16,17 @@ from skillhall._internal.fs.write import WritableFolder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-UsageEvent: TypeAlias = Literal["offered", "loaded", "read"]
+UsageEvent: TypeAlias = Literal["offered", "loaded", "read", "failed"]
 
 FOLDER, CURRENT_FILE, ROTATED_FILE = "usage", "usage.jsonl", "usage.1.jsonl"
 MAX_LOG = 4 * 1024 * 1024  # bytes per file; there are two
 MAX_LINE = 1024 * 1024  # bytes; longer lists of skills are cut
-_EVENTS: tuple[UsageEvent, ...] = ("offered", "loaded", "read")
+_EVENTS: tuple[UsageEvent, ...] = ("offered", "loaded", "read", "failed")
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
 
 class UsageRecord(NamedTuple):
-    """Names of the skills that were offered to an agent, or loaded or read by it."""
+    """Names of the skills that an agent was offered, loaded, read, or could not load or read."""
 
     at: str  # ISO 8601, UTC
     agent: str

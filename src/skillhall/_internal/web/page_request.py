@@ -198,6 +198,11 @@ class PageRequest(Request):
         return site is not None and site.audit is not None and self.may(Action.READ_AUDIT)
 
     @property
+    def can_read_status(self) -> bool:
+        """Whether the user may read the status; not on the page for an unknown route."""
+        return SITE_KEY in self.scope and self.may(Action.READ_STATUS)
+
+    @property
     def has_checklist(self) -> bool:
         """Whether there is a security checklist; not on the page for an unknown route."""
         site: Site | None = self.scope.get(SITE_KEY)

@@ -1,13 +1,15 @@
 """Services and state that all pages share."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.agent_skills import AgentSkills
 from skillhall._internal.agents.chat.conversations import Conversations
 from skillhall._internal.agents.collection_skills import CollectionSkills
 from skillhall._internal.cache import PendingStore
+from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
 from skillhall._internal.http.credentials import Credentials
 from skillhall._internal.http.thread_pool import WorkerPools
 from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
@@ -39,6 +41,9 @@ class Site:
     accounts: "Accounts | None" = None  # users and tokens
     audit: ServerAudit | None = None
     trust: ServerTrust | None = None  # revocations and inventories
+    check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
+    embedding: BackgroundEmbedding | None = None
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def __post_init__(self) -> None:
         self.markdown = MarkdownRenderer()

@@ -27,6 +27,7 @@ class Action(StrEnum):
     USE_GIT_TOKENS = "use-git-tokens"  # name other repositories that get the server's tokens
     READ_AUDIT = "read-audit"
     READ_INVENTORY = "read-inventory"
+    READ_STATUS = "read-status"  # health, usage and settings of the server
     SEND_INVENTORY = "send-inventory"
 
 
@@ -68,6 +69,7 @@ ACTION_SCOPES: Mapping[Action, AccessScope | None] = {
     Action.USE_GIT_TOKENS: AccessScope.ADMIN,
     Action.READ_AUDIT: AccessScope.AUDIT,
     Action.READ_INVENTORY: AccessScope.ADMIN,
+    Action.READ_STATUS: AccessScope.ADMIN,
     Action.SEND_INVENTORY: AccessScope.REPORT,
 }
 

@@ -10,7 +10,7 @@ from skillhall._internal.cli.options import configured_agent_option, json_comman
 @json_command("stats", "skillhall stats --agent coding")
 @configured_agent_option("Count only the usage of this agent.")
 def command(*, agent: str | None) -> CommandResult:
-    """Show how often skills were offered, loaded and read, most loaded first.
+    """Show how often skills were offered, loaded and read or failed, most loaded first.
 
     Usage is recorded on this machine only, by name and without content. Set
     SKILLHALL_USAGE_LOG=off to disable recording.
@@ -19,6 +19,9 @@ def command(*, agent: str | None) -> CommandResult:
     data = {"skills": [asdict(use) for use in uses]}
     if not uses:
         return CommandResult(data, messages=["no usage recorded yet"])
-    headings = ["skill", "loaded", "read", "offered", "tokens", "last used"]
-    rows = [(use.skill, use.loaded, use.read, use.offered, use.tokens, use.last) for use in uses]
+    headings = ["skill", "loaded", "read", "offered", "failed", "tokens", "last used"]
+    rows = [
+        (use.skill, use.loaded, use.read, use.offered, use.failed, use.tokens, use.last)
+        for use in uses
+    ]
     return CommandResult(data, headings=headings, rows=rows)

@@ -1,0 +1,73 @@
+"""The status page of a server: health, usage of skills and settings."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+from mcp import Client
+
+from skillhall._internal.agents.usage_stats import SkillUsage
+from skillhall._internal.policy.access.roles import Role
+from skillhall._internal.storage.usage_log import UsageLog, UsageRecord
+from skillhall._internal.web.status_pages import _build_bars
+from tests.support.account_server import AccountServer, account_settings, run_account_server
+from tests.support.mcp_clients import run_http_client
+from tests.support.servers import TOKEN
+from tests.support.skills import make_skill
+
+NOW = datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@pytest.fixture(scope="module")
+def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccountServer]:
+    folder = tmp_path_factory.mktemp("status")
+    make_skill(folder / "work/.agents/skills", "pdf")
+    settings = account_settings(folder, SKILLHALL_REVIEW="one")
+    log = UsageLog(settings.data_directory)
+    log.record(UsageRecord(NOW, "coding", "loaded", ("forms",), 1200))
+    with run_account_server(settings) as running:
+        yield running
+
+
+def read_page(hall: AccountServer) -> str:
+    response = hall.server.request("GET", "/status", headers=hall.bearer(Role.ADMINISTRATOR))
+    assert response.status == 200
+    return response.body.decode()
+
+
+def test_page_shows_health_usage_and_settings(hall: AccountServer) -> None:
+    page = read_page(hall)
+    for text in ("SQLite", "Other hosts", "1,200", "SKILLHALL_AUDIT_RETENTION", "SKILLHALL_REVIEW"):
+        assert text in page
+    assert f"<title>{NOW[:10]}: " in page
+    assert TOKEN not in page
+
+
+def test_only_administrators_may_read_it(hall: AccountServer) -> None:
+    for role in (Role.READER, Role.AUTHOR, Role.REVIEWER):
+        response = hall.server.request("GET", "/status", headers=hall.bearer(role))
+        assert response.status == 403
+
+
+def test_loads_reads_and_failures_of_mcp_clients_are_counted(hall: AccountServer) -> None:
+    async def call(client: Client) -> Any:  # noqa: ANN401 - JSON
+        await client.call_tool("load_skill", {"name": "pdf"})
+        await client.call_tool("read_skill_file", {"name": "pdf", "path": "missing.md"})
+        await client.call_tool("load_skill", {"name": "no-such-skill"})
+
+    run_http_client(hall.server.port, call, hall.bearer(Role.ADMINISTRATOR))
+    page = read_page(hall)
+    assert "no-such-skill" not in page
+    row = page.split('<th scope="row"><bdi>pdf</bdi></th>')[1].split("</tr>")[0]
+    numbers = [cell.split("</td>")[0] for cell in row.split('<td class="number">')[1:]]
+    assert numbers[:4] == ["1", "0", "0", "1"]  # loaded, read, offered, failed
+
+
+def test_bars_show_the_last_thirty_days() -> None:
+    loads = {"2026-01-31": 2, "2026-01-02": 1, "2026-01-01": 9}
+    uses = [SkillUsage("a", loads_by_day=loads), SkillUsage("b", loads_by_day={"2026-01-31": 2})]
+    bars = _build_bars(uses, date(2026, 1, 31))
+    assert len(bars) == 30
+    assert bars[0] == ("2026-01-02", 1, 20.0)
+    assert bars[-1] == ("2026-01-31", 4, 80.0)
