@@ -84,7 +84,7 @@ def test_edit_conflict_shows_both_versions(visitor: BrowserSession, hall: ServeP
     expect(region).to_contain_text("Mine.")
     assert b"Theirs." in skill_md.read_bytes()
     page.get_by_role("button", name="Save my version").click()
-    expect(page.get_by_text("Mine.").first).to_be_visible()
+    expect(page.get_by_role("status").first).to_contain_text("Saved")
     assert b"Mine." in skill_md.read_bytes()
 
 

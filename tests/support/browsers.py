@@ -91,7 +91,10 @@ class ServeProcess:
 
 @contextmanager
 def run_server(
-    folder: Path, program: Sequence[str] = (sys.executable, "-m", "skillhall"), **variables: str
+    folder: Path,
+    program: Sequence[str] = (sys.executable, "-m", "skillhall"),
+    port: str = "0",
+    **variables: str,
 ) -> Iterator[ServeProcess]:
     """Run a server while the context is open."""
     inherited = {
@@ -105,15 +108,18 @@ def run_server(
         "SKILLHALL_DATA_DIR": str(folder / "data"),
     }
     with subprocess.Popen(
-        [*program, "serve", "--port", "0", "--run-dir", str(folder)],
+        [*program, "serve", "--port", port, "--run-dir", str(folder)],
         env={**inherited, **overrides, **variables},
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
         assert process.stderr is not None
-        line = process.stderr.readline()
-        match = re.match(r"(http://\S+) ", line)
-        assert match, line
+        lines = []
+        match = None
+        while match is None:  # an INFO line about the audit log may come first
+            lines.append(process.stderr.readline())
+            match = re.match(r"(http://\S+) ", lines[-1])
+            assert match or lines[-1].startswith("INFO"), lines
         # Drain stderr: a full pipe would block the server.
         with (
             (folder / "log").open("w") as log,

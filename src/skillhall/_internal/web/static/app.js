@@ -1,16 +1,12 @@
 // Progressive enhancement of all pages. Every page works without this script.
 
+const { announce } = skillhall;
 const liveRegion = document.getElementById("live-region");
 
 document.documentElement.classList.add("has-js");
 
 function showCopyButtons(root) {
   for (const button of root.querySelectorAll("[data-copy][hidden]")) button.hidden = false;
-}
-
-function announce(text) {
-  liveRegion.textContent = "";
-  requestAnimationFrame(() => { liveRegion.textContent = text; });
 }
 
 async function copyText(button) {

@@ -2,6 +2,7 @@
 // Without this script, the same forms and links open pages.
 
 const STEPS = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 };
+const { announce, discardDraft, hasDraft, restoreDraft, send, waitForServer } = skillhall;
 const pendingMoves = new Set(); // ids of cards whose new position is not sent yet
 let isDragging = false;
 let isSending = false;
@@ -10,12 +11,6 @@ let latestRevision = 0; // latest revision announced by the event stream; Infini
 
 const getBoard = () => document.getElementById("board");
 const parseHtml = (text) => new DOMParser().parseFromString(text, "text/html");
-
-function announce(text) {
-  const liveRegion = document.getElementById("live-region");
-  liveRegion.textContent = "";
-  requestAnimationFrame(() => { liveRegion.textContent = text; });
-}
 
 // Morphs a part of the page into the server's response. Open editors keep their text and focus.
 async function swapPart(text, part) {
@@ -54,7 +49,7 @@ async function refresh() {
   isLoading = true;
   const revision = latestRevision;
   latestRevision = 0;
-  const response = await fetch(getBoard().dataset.url);
+  const response = await send(() => [getBoard().dataset.url]);
   const text = await response.text();
   isLoading = false;
   if (!response.ok) {
@@ -76,8 +71,19 @@ document.addEventListener("htmx:sse:after:message", (event) => {
 for (const [name, state] of [["after:connection", "open"], ["error", "closed"], ["close", "closed"]]) {
   document.addEventListener(`htmx:sse:${name}`, () => {
     document.getElementById("event-stream").dataset.state = state;
+    if (state === "closed") waitForServer();
   });
 }
+
+// Events may be missed while the server cannot be reached.
+document.addEventListener("skillhall:reconnected", () => {
+  latestRevision = Infinity;
+  refresh();
+});
+
+addEventListener("beforeunload", (event) => {
+  if (isSending) event.preventDefault();
+});
 
 // The position of a card, in the format of the `placement` field.
 function formatPlacement(card) {
@@ -102,11 +108,14 @@ async function sendMoves() {
     for (let [id] = pendingMoves; id !== undefined; [id] = pendingMoves) {
       pendingMoves.delete(id);
       const card = document.getElementById(`block-${id}`);
-      if (!card) continue;
-      const form = card.querySelector("form.move-form");
-      const body = new URLSearchParams(new FormData(form));
-      body.set("placement", formatPlacement(card));
-      const response = await fetch(form.action, { method: "POST", body });
+      if (!card) continue; // deleted elsewhere
+      const response = await send(() => {
+        const form = card.querySelector("form.move-form");
+        const body = new URLSearchParams(new FormData(form));
+        body.set("placement", formatPlacement(card));
+        pendingMoves.delete(id);
+        return [form.action, { method: "POST", body }];
+      });
       text = await response.text();
       page = parseHtml(text);
       updateVersions(page);
@@ -150,6 +159,7 @@ async function applyResponse(text, page, form, before) {
     const fresh = document.adoptNode(returned);
     fillSlot(open.closest(".editor-slot"), fresh);
     htmx.process(fresh);
+    restoreDraft(fresh.querySelector("form"));
     fresh.querySelector("textarea").focus();
   } else {
     location.reload();
@@ -165,11 +175,14 @@ document.addEventListener("submit", async (event) => {
   form.ariaBusy = "true";
   const button = event.submitter;
   const action = button?.hasAttribute("formaction") ? button.formAction : form.action;
-  const body = new URLSearchParams(new FormData(form, button));
   const before = new Set(getBlocks().map((card) => card.id));
   try {
-    const response = await fetch(action, { method: "POST", body });
+    const response = await send(() => {
+      const body = new URLSearchParams(new FormData(form, button));
+      return [action, { method: "POST", body }];
+    });
     const text = await response.text();
+    discardDraft(form);
     await applyResponse(text, parseHtml(text), form, before);
   } finally {
     form.ariaBusy = null;
@@ -177,7 +190,7 @@ document.addEventListener("submit", async (event) => {
 }, true);
 
 async function openEditor(link, slot) {
-  const response = await fetch(link.href);
+  const response = await send(() => [link.href]);
   const editor = parseHtml(await response.text()).querySelector("[data-editor]");
   if (!editor) {
     location.assign(link.href);
@@ -186,6 +199,7 @@ async function openEditor(link, slot) {
   const fresh = document.adoptNode(editor);
   fillSlot(slot, fresh);
   htmx.process(fresh);
+  restoreDraft(fresh.querySelector("form"));
   fresh.scrollIntoView({ block: "nearest" });
   fresh.querySelector("textarea").focus();
 }
@@ -274,3 +288,11 @@ function enableSorting() {
 // A morph must not close menus and details that the user has opened.
 htmx.config.morphIgnore.push("open");
 enableSorting();
+
+// Editors with unsaved text are opened again.
+document.addEventListener("DOMContentLoaded", () => {
+  const links = [...document.querySelectorAll(".block h3 [data-edit]"), document.querySelector("[data-add]")];
+  for (const link of links) {
+    if (link && hasDraft(new URL(link.href).pathname)) openEditor(link, findSlot(link));
+  }
+});

@@ -37,7 +37,10 @@ function applyMessage(turn, line) {
   const finished = turn.nextElementSibling;
   turn.remove();
   document.querySelector("[data-new]").hidden = false;
-  if (!line.failed) message.value = "";
+  if (!line.failed) {
+    message.value = "";
+    skillhall.discardDraft(form);
+  }
   liveRegion.textContent = finished.querySelector(".prose, .problem")?.textContent ?? "";
   return null;
 }
