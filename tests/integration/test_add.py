@@ -83,7 +83,7 @@ def test_add_warns_about_a_near_copy_of_an_installed_skill(
         assert run(["add", f"./{folder}", "--yes"]) == 0
     errors = capsys.readouterr().err
     assert errors.count("near-copy") == 1
-    assert "near copy of the existing skill 'pdf-tools' (99% equal)" in errors
+    assert "nearly a copy of the existing skill 'pdf-tools' (99% equal)" in errors
     assert run(["add", "./second", "--yes", "--overwrite", "--dir", "elsewhere"]) == 0
     assert "near-copy" not in capsys.readouterr().err
 

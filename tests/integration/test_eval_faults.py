@@ -114,7 +114,7 @@ def test_second_command_does_not_pay_for_runs_in_progress(
 
     assert result.code == 0
     assert (second.code, len(server.requests)) == (5, count)
-    assert "another command is doing these runs" in second.out
+    assert "another command is running these evals" in second.out
 
 
 def test_folders_of_killed_commands_are_removed(

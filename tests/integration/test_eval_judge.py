@@ -130,7 +130,7 @@ def test_missing_assertion_is_not_judged(server: ModelServer, tmp_path: Path) ->
     graded = grade(tmp_path, "It was July.", texts=("a", "b", "c"))
 
     assert Verdict.NOT_JUDGED in verdicts(graded)
-    assert "the judge gave no clear verdict about it" in [one.evidence for one in graded.results]
+    assert "the judge gave no clear verdict on it" in [one.evidence for one in graded.results]
 
 
 INJECTION = (

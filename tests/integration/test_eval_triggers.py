@@ -278,7 +278,7 @@ def test_second_command_does_not_pay_for_queries_in_progress(
         code = run(argv)
 
     assert (code, len(server.requests)) == (5, 12)
-    assert "another command is doing these runs" in capsys.readouterr().err
+    assert "another command is running these evals" in capsys.readouterr().err
 
 
 def test_runs_that_another_command_made_in_the_meantime_are_not_repeated(

@@ -168,7 +168,7 @@ def test_list_from_a_file_blocks_without_a_network(
     assert list_states(cli) == {"pdf": "blocked"}
     file.write_bytes(old)
     older = cli("advisories", str(file))
-    assert (older.code, "is lower than the known" in older.err) == (3, True)
+    assert (older.code, "is lower than the last known" in older.err) == (3, True)
     assert list_states(cli) == {"pdf": "blocked"}
 
 

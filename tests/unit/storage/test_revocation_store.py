@@ -34,7 +34,7 @@ def test_list_is_stored_and_read_again(store: RevocationStore) -> None:
 
 def test_list_with_a_lower_number_is_refused(store: RevocationStore) -> None:
     store.put(SERVER, make_list(3))
-    with pytest.raises(ConfigInvalid, match="number 2 is lower than the known 3"):
+    with pytest.raises(ConfigInvalid, match="its number 2 is lower than the last known number 3"):
         store.put(SERVER, make_list(2, LATE))
     assert store.read().lists[SERVER] == make_list(3)
     store.put("https://other.example", make_list(2))

@@ -297,7 +297,9 @@ def _explain_hit(hit: ViewedHit) -> str:
     if not fields and "body" in hit.words:
         return f"instructions: {hit.snippet}"
     reasons = [f"{field}: {', '.join(words[:_MAX_REASONS])}" for field, words in fields.items()]
-    return to_single_line("; ".join(reasons)) or "similar, but no word of the query matches"
+    return (
+        to_single_line("; ".join(reasons)) or "similar in meaning, but no word of the query matches"
+    )
 
 
 def _get_int(arguments: Arguments, key: str, default: int) -> int:

@@ -93,7 +93,7 @@ def _count_cores() -> int:
 
 
 class _ProcessGroup:
-    """Forked processes that map batches. They have function and items already.
+    """Forked processes that map batches; they inherit the function and the items.
 
     `concurrent.futures` would need two threads and a fourth process, and its import alone as much
     time as checking a hundred skills.

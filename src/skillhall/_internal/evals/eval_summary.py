@@ -1,4 +1,4 @@
-"""The summary of an eval: rates, differences between arms, and conspicuous assertions."""
+"""The summary of an eval: rates, differences between arms, and noteworthy assertions."""
 
 from __future__ import annotations
 

@@ -193,8 +193,8 @@ def hold_lock(lock: AbstractContextManager[None]) -> Iterator[None]:
         try:
             stack.enter_context(lock)
         except BlockingIOError:
-            problem = "another command is doing these runs"
-            raise Busy(problem, "wait until the other command has ended") from None
+            problem = "another command is running these evals"
+            raise Busy(problem, "wait until it has finished") from None
         yield
 
 

@@ -1,4 +1,4 @@
-"""Comparison of two iterations, paired by case: of one skill before and after a change, or of two.
+"""Comparison of two iterations, paired by case: one skill before and after a change, or two skills.
 
 Workspaces of other tools can be compared, too, if they have the documented `grading.json` files.
 """

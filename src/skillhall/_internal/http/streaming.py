@@ -33,10 +33,10 @@ class OpenStreams:
     def add(self, client: str) -> Iterator[None]:
         """Count a stream of a client. Raises: HttpError if there are too many."""
         if len(self) >= self._max_streams:
-            message = f"the server has {len(self)} open streams, which is its limit"
+            message = f"the server has reached its limit of {len(self)} open streams"
             raise HttpError("overloaded", f"{message}; try again later", headers=_RETRY_HEADERS)
         if self._by_client.get(client, 0) >= self._max_per_client:
-            message = f"you have {self._max_per_client} open streams, which is the limit"
+            message = f"you have reached the limit of {self._max_per_client} open streams"
             raise HttpError("overloaded", f"{message}; close one", headers=_RETRY_HEADERS)
         self._by_client[client] += 1
         try:

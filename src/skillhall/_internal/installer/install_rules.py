@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.base import Ref
 
 _BROKEN_HINT = (
-    "get the skill from its author again, or accept it as unsigned with --unsigned if you know why"
+    "get the skill from its author again; if you know why it is broken, accept it with --unsigned"
 )
 
 

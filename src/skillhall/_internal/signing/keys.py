@@ -19,7 +19,7 @@ PublicKey: TypeAlias = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey
 PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
 
 _CURVE_HASHES = {256: hashes.SHA256(), 384: hashes.SHA384(), 521: hashes.SHA512()}
-_SUPPORTED = "use P-256, P-384, P-521 or Ed25519 in PEM"
+_SUPPORTED = "use P-256, P-384, P-521 or Ed25519 in PEM format"
 
 
 class KeyPair(NamedTuple):

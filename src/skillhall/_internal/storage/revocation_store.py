@@ -34,7 +34,7 @@ _FIX_HINT: Final = "delete the file; the next check fetches the lists again"
 
 
 class StoredList(NamedTuple):
-    """The latest list of a server, and when it was asked. Times are "" if that never happened."""
+    """The latest list of a server, and when the server was last asked; "" means never."""
 
     asked: str = ""
     answered: str = ""
@@ -122,7 +122,8 @@ def _merge(server: str, old: StoredList, new: StoredList) -> StoredList:
         return old._replace(asked=new.asked, answered=new.answered or old.answered)
     known = old.revocations
     if known is not None and new.revocations.number < known.number:
-        problem = f"number {new.revocations.number} is lower than the known {known.number}"
+        number, last = new.revocations.number, known.number
+        problem = f"its number {number} is lower than the last known number {last}"
         raise ConfigInvalid(server, f"the list of revocations is rejected: {problem}")
     if known is not None and new.revocations.issued < known.issued:
         return old._replace(asked=new.asked, answered=new.answered)  # an older copy of it

@@ -1,4 +1,4 @@
-"""Checks for revoked skills that cost nothing on machines that know no server.
+"""Checks for revoked skills; they cost nothing on machines without a known server.
 
 Most skills come from repositories and folders, and the modules that fetch take 60 ms to import.
 """

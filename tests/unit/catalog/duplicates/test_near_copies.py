@@ -40,7 +40,7 @@ def test_most_similar_skill_is_reported() -> None:
     finding = find_near_copy(data, "new", present)
     assert finding is not None
     assert finding.code is Code.NEAR_COPY
-    assert finding.message == "near copy of the existing skill 'skill1' (98% equal)"
+    assert finding.message == "nearly a copy of the existing skill 'skill1' (98% equal)"
 
 
 @pytest.mark.parametrize("step", [2, 4])

@@ -46,7 +46,8 @@ _FAILURES_BY_STATUS = {
 }
 _FAILURES_BY_EXCEPTION: dict[type[Exception], _ModelFailure] = {
     UsageLimitExceeded: _ModelFailure(
-        "the budget for one message is exceeded", "ask for less, or raise the agent's budgets"
+        "the budget for one message is exceeded",
+        "shorten the message, or raise the agent's budgets",
     ),
     ModelTimeoutError: _ModelFailure(
         "the provider timed out", "try again in a moment", "upstream_timeout"

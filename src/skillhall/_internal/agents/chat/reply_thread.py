@@ -87,7 +87,7 @@ class ReplyThread:
             raise self._build_error("the reply timed out") from None
 
     def _build_error(self, problem: str) -> ModelUnavailable:
-        return ModelUnavailable(self._chat.model_name, problem, "try again, or ask for less")
+        return ModelUnavailable(self._chat.model_name, problem, "try again with a simpler request")
 
     def _send(self, event: ChatEvent | SkillhallError | None) -> None:
         with contextlib.suppress(RuntimeError):  # the reader's loop has ended

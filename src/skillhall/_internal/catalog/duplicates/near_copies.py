@@ -82,8 +82,8 @@ def find_near_copy(data: bytes, skill_id: str, present: Iterable[PresentSkill]) 
     if similarity < MIN_SIMILARITY:
         return None
     share = format_similarity(similarity)
-    message = f"near copy of the existing skill {best_id!r} ({share} equal)"
-    return Finding(Code.NEAR_COPY, message, 1, "keep only one of them, or make them differ more")
+    message = f"nearly a copy of the existing skill {best_id!r} ({share} equal)"
+    return Finding(Code.NEAR_COPY, message, 1, "keep only one of them, or make them more distinct")
 
 
 def _read_summary(summary: str) -> array[int]:

@@ -1,4 +1,4 @@
-"""Spelling: the word that a mistyped word was meant to be, and other spellings of a word."""
+"""Spelling: corrections of mistyped words, and other spellings of a word."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class SkillApproval(NamedTuple):
 
 
 class TrustLine(NamedTuple):
-    """One of the four lines."""
+    """One of the four lines about a skill."""
 
     label: str  # written, approved, changed or use
     text: str
@@ -48,7 +48,7 @@ class TrustLine(NamedTuple):
 
 
 class TrustSummary(NamedTuple):
-    """The facts behind the four lines."""
+    """The facts about a skill that the four lines show."""
 
     name: str
     decision: Decision

@@ -17,12 +17,12 @@ _MAX_RESPONSE = 64 * 1024  # bytes
 
 
 class CheckFailed(Exception):
-    """A pattern or schema for which there is no result. The message is the reason."""
+    """A pattern or schema could not be evaluated. The message is the reason."""
 
 
 @dataclass(slots=True)
 class CheckProcess:
-    """A process for checks. It starts with the first one; a new one starts after a failure."""
+    """A process for checks, started by the first check and again after a failure."""
 
     cpu_limit: float = CPU_LIMIT
     _process: asyncio.subprocess.Process | None = None

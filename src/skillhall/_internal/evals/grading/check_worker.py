@@ -1,4 +1,4 @@
-"""A process that matches patterns and JSON Schemas, which can take any time.
+"""Worker process that matches patterns and JSON Schemas, which may never finish.
 
 It reads requests as JSON lines and writes a JSON line for each. If a request takes more than the
 CPU time in its first argument, the process ends; the caller starts another one.

@@ -35,7 +35,7 @@ _MAX_SHOWN = 200  # characters of a reply in evidence
 
 @dataclass(frozen=True, slots=True)
 class JudgeGrader:
-    """The grader of assertions that are text.
+    """The grader of text assertions.
 
     Each request has one more assertion, which is false. If the judge passes it, all of its verdicts
     are void: it did not read the outputs, or followed instructions in them.
@@ -78,7 +78,7 @@ class JudgeGrader:
             if problem
             else judge_result(results[number], task.outputs)
             if number in results
-            else Judgment(Verdict.NOT_JUDGED, "the judge gave no clear verdict about it")
+            else Judgment(Verdict.NOT_JUDGED, "the judge gave no clear verdict on it")
             for number in numbers
         ]
         return Grades(judgments, usage)

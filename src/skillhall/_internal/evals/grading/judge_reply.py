@@ -1,4 +1,4 @@
-"""Replies of a judge, which may be anything: verdicts are read, quotes are looked up."""
+"""Parser of the replies of a judge, which may contain anything; quotes are looked up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VERDICTS = {"passed": Verdict.PASSED, "failed": Verdict.FAILED, "unclear": Verd
 
 
 class UnusableReply(ValueError):
-    """A reply without the JSON that was asked for. The message is the reason."""
+    """A reply without the requested JSON. The message is the reason."""
 
 
 class JudgeResult(NamedTuple):

@@ -39,7 +39,7 @@ _COMPARABLE = frozenset({RunStatus.COMPLETED, RunStatus.LIMITED})
 
 @dataclass(frozen=True, slots=True)
 class PairwiseJudge:
-    """Compares the runs of an iteration. A stored comparison is not paid for again."""
+    """Compares the runs of an iteration. Stored comparisons are reused."""
 
     model: TextModel
     iteration: EvalIteration

@@ -73,7 +73,7 @@ class FolderTools:
     def _write_file(self, arguments: object) -> str:
         requested, content = get_argument(arguments, "path"), get_argument(arguments, "content")
         if not isinstance(requested, str) or not isinstance(content, str):
-            raise ToolError("path and content must be text.")
+            raise ToolError("path and content must be strings.")
         try:
             path = RelativePath.parse(requested.strip())
         except UnsafePath as error:

@@ -46,7 +46,7 @@ class RunOutcome:
 
 
 class RunAgent(Protocol):
-    """An agent that does one task at a time or many at once."""
+    """An agent that performs tasks, one at a time or several at once."""
 
     @property
     def identity(self) -> Mapping[str, object]:

@@ -42,9 +42,9 @@ def build_script_tool(task: RunTask, tools: AgentTools) -> Tool:
 def _run_script(task: RunTask, tools: AgentTools, arguments: object) -> str:
     name, values = get_argument(arguments, "name"), get_argument(arguments, "arguments") or []
     if not isinstance(values, list) or len(values) > _MAX_ARGUMENTS:
-        raise ToolError("arguments must be a short list of text.")
+        raise ToolError("arguments must be a short list of strings.")
     if not all(isinstance(value, str) and "\0" not in value for value in values):
-        raise ToolError("arguments must be a list of text.")
+        raise ToolError("arguments must be a list of strings.")
     try:
         row = tools.current_view().find(str(name))
         path = RelativePath.parse(str(get_argument(arguments, "path")))

@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 
 
 class ReplayAgent:
-    """The agent of a recording: it does no runs, so those that are missing stay skipped."""
+    """The agent of a recording, which runs nothing: cases that were not recorded are skipped."""
 
     @property
     def identity(self) -> Mapping[str, object]:

@@ -81,7 +81,7 @@ class SkillEval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningOptions:
-    """How the runs of one or more skills are done. The spending is that of all of them."""
+    """Options for the runs of one or more skills, which share the spending."""
 
     jobs: int = DEFAULT_JOBS
     spending: RunSpending = field(default_factory=RunSpending)

@@ -50,7 +50,7 @@ class DescriptionWriter(Protocol):
 
 
 class ImprovementEstimate(NamedTuple):
-    """The requests of a suggestion and of all runs that measure it."""
+    """Number of requests for a suggestion and for all runs that measure it."""
 
     requests: int
     input_tokens: int

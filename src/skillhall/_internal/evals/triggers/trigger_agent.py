@@ -1,4 +1,4 @@
-"""The agent that is asked trigger queries: the listing and the tools that agents really have.
+"""The agent that is asked trigger queries, with the same listing and tools as real agents.
 
 Pydantic AI is imported here, so commands load this module only when they need it.
 """

@@ -74,7 +74,7 @@ def _find_no_agent(_: EvaluatedSkills) -> QueryAgent:
 
 @dataclass(slots=True, kw_only=True)
 class TriggerEval:
-    """Plans and makes the trigger runs of one command."""
+    """Plans and executes the trigger runs of one command."""
 
     skills: AgentSkills
     run_directory: str  # an empty folder, which the agent sees instead of the working directory

@@ -16,9 +16,9 @@ MAX_REQUESTS = 8  # for one query; an agent that searches longer has not found t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerReply:
-    """How an agent reacted to a query: the skills that it loaded, until the first one.
+    """How an agent reacted to a query: the skills that it loaded first.
 
-    A model may load several skills at once.
+    There are several if the model loaded them in one step.
     """
 
     status: RunStatus

@@ -25,7 +25,7 @@ _ALLOWED_FALSE_TRIGGERS = 0.1  # a higher rate is a fault, if the interval is su
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerRate:
-    """A rate with its interval, and the number of queries that it is from."""
+    """A rate with its interval, and the number of queries that it is based on."""
 
     value: float | None  # `None` without queries
     interval: Interval

@@ -15,7 +15,7 @@ ROWS: Final[tuple[_Row, ...]] = (
         PARTLY,
         "Is it known who published the skill?",
         "fact:signed finding:signature-unknown finding:near-copy guide:sign.md",
-        "Names that look like those of other skills are not compared.",
+        "Names are not checked for similarity to those of other skills.",
     ),
     (
         "1.2",
@@ -196,7 +196,7 @@ ROWS: Final[tuple[_Row, ...]] = (
         NO,
         "Was the name compared with known brands?",
         "command:duplicates",
-        "Copies are found; brands are not known.",
+        "Copies are detected; brand names are not compared.",
     ),
     (
         "5.1",
@@ -236,9 +236,9 @@ ROWS: Final[tuple[_Row, ...]] = (
     (
         "5.6",
         NO,
-        "Does the parser run with fewer rights?",
+        "Does the parser run with reduced privileges?",
         "command:validate",
-        "It has the rights of the program.",
+        "It has the privileges of the program.",
     ),
     (
         "6.1",

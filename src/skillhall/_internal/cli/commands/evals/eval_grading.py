@@ -89,7 +89,7 @@ gate_option = click.option(
     multiple=True,
     callback=_parse_gate_option,
     metavar="CONDITIONS",
-    help="Fail unless these hold, such as 'pass_rate>=0.8, delta.low>0'. Repeatable.",
+    help="Fail unless these conditions hold, such as 'pass_rate>=0.8, delta.low>0'. Repeatable.",
 )
 
 
@@ -117,9 +117,9 @@ def grading_options(function: Command) -> Command:
             "--judge",
             default="",
             metavar="PROVIDER:NAME",
-            help="Judge assertions that are text with this model.",
+            help="Judge text assertions with this model.",
         ),
-        flag("--no-judge", help="Leave assertions that are text without a verdict."),
+        flag("--no-judge", help="Leave text assertions without a verdict."),
         flag("--blind-compare", help="Let the judge compare answers with and without the skill."),
         gate_option,
     )
@@ -217,7 +217,7 @@ def describe_missing_verdicts(skills: Sequence[GradedSkill], *, has_judge: bool)
     missing = sum(arm.assertions.not_judged for one in skills for arm in one.graded.summary.arms)
     if not missing:
         return []
-    hint = "" if has_judge else "; name a model with --judge to judge assertions that are text"
+    hint = "" if has_judge else "; name a model with --judge to judge text assertions"
     return [f"{format_count(missing, 'assertion')} without a verdict{hint}"]
 
 

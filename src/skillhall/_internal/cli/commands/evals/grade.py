@@ -49,7 +49,7 @@ from skillhall._internal.skill.evals.eval_file import parse_eval_file
 @click.option(
     "--results", default="", metavar="DIR", help="Read results here.  [default: next to the skill]"
 )
-@flag("--allow-scripts", help="Let scripts of the skills check the outputs, in a sandbox.")
+@flag("--allow-scripts", help="Let the skills' scripts check the outputs, in a sandbox.")
 @report_options
 def command(
     *,
@@ -61,7 +61,7 @@ def command(
     allow_scripts: bool,
     reports: ReportFiles,
 ) -> CommandResult:
-    """Grade the stored runs of the skills at each PATH, and sum them up.
+    """Grade the stored runs of the skills at each PATH, and summarize the results.
 
     Assertions are read from the eval files as they are now. Stored verdicts about unchanged
     assertions are reused.

@@ -48,7 +48,10 @@ def report_options(function: Command) -> Command:
 
     for name, text in (
         ("--html", "Write one HTML page with plots and transcripts."),
-        ("--markdown", "Append a summary for pull requests, such as to $GITHUB_STEP_SUMMARY."),
+        (
+            "--markdown",
+            "Append a summary for pull requests to this file, such as $GITHUB_STEP_SUMMARY.",
+        ),
         ("--junit", "Write JUnit XML."),
     ):
         run = click.option(name, default="", metavar="FILE", help=text)(run)

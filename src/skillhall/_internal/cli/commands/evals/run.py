@@ -80,7 +80,7 @@ _UNKNOWN_PRICE = "--max-cost needs the price of the judge, which is not known"
     "--catalog",
     multiple=True,
     metavar="DIR",
-    help="Give the agent the other skills in this folder, too. Repeatable.",
+    help="Also give the agent the other skills in this folder. Repeatable.",
 )
 @click.option(
     "--jobs",
@@ -112,7 +112,7 @@ _UNKNOWN_PRICE = "--max-cost needs the price of the judge, which is not known"
     default=_DEFAULTS.max_output / _MIB,
     show_default=True,
     metavar="MIB",
-    help="Stop a run if its reply or its files are larger.",
+    help="Stop a run if its reply or its files exceed this size.",
 )
 @click.option(
     "--max-tokens", type=click.IntRange(1), metavar="N", help="Stop all runs after N tokens."
@@ -144,14 +144,14 @@ _UNKNOWN_PRICE = "--max-cost needs the price of the judge, which is not known"
     help="Where the external agent finds skills, below its home folder.  "
     "[default: .agents/skills and .claude/skills]",
 )
-@flag("--allow-scripts", help="Let the agent run scripts of the skills.")
+@flag("--allow-scripts", help="Let the agent run the skills' scripts.")
 @click.option(
     "--replay", metavar="DIR", help="Use only the recorded runs in this folder, without an agent."
 )
 @click.option(
     "--results", default="", metavar="DIR", help="Store results here.  [default: next to the skill]"
 )
-@flag("--fresh", help="Run everything again, without stored results.")
+@flag("--fresh", help="Run everything again instead of reusing stored results.")
 @grading_options
 @report_options
 @dry_run_option
@@ -185,7 +185,7 @@ def command(
 
     Each run has its own folder with the input files of the case. Results are stored next to the
     skill. An interrupted command continues where it stopped, and equal runs are not repeated.
-    The assertions are graded at the end. The --judge model grades those that are text; without
+    The assertions are graded at the end. The --judge model grades text assertions; without
     --judge, the --model model does.
     """
     settings = read_settings()

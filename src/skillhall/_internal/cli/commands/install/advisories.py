@@ -24,7 +24,9 @@ _SHORT_DIGEST = len("sha256:") + 12
 
 @json_command("advisories", "skillhall advisories revoked.json --server https://skills.acme.org")
 @click.argument("file", required=False)
-@click.option("--server", default="", metavar="URL", help="Name the server that FILE is from.")
+@click.option(
+    "--server", default="", metavar="URL", help="Specify the server that FILE comes from."
+)
 @flag("--check", help="Fetch the lists of all servers now.")
 def command(*, file: str | None, server: str, check: bool) -> CommandResult:
     """List the revoked skills that this machine knows of; agents do not get them.

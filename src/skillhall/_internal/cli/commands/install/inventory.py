@@ -36,7 +36,7 @@ command = DefaultCommandGroup(
     formats=("text", "json", "csv", "cyclonedx"),
 )
 def list_inventory(*, output_format: str) -> CommandResult:
-    """List the skills of this machine."""
+    """List the skills on this machine."""
     items = _find_items()
     if output_format == "csv":
         return CommandResult({}, lines=render_csv(items).splitlines())

@@ -14,7 +14,7 @@ from skillhall._internal.cli.options import command_group, json_command
 
 command = command_group(
     "policy",
-    "Show what policy files decide about skills. All commands accept --json.",
+    "Show how policy files affect skills. All commands accept --json.",
     epilog="Example: skillhall policy check",
 )
 
@@ -22,7 +22,7 @@ command = command_group(
 @json_command("check", "skillhall policy check pdf-tools", group=command)
 @names_argument
 def check(*, names: tuple[str, ...]) -> CommandResult:
-    """Show which rule decides about the skills NAME, or about all skills.
+    """Show which rule applies to the skills NAME, or to all skills.
 
     Each line has the rule, the action, the state, the risk level and the signer. The command fails
     if a policy file cannot be used.

@@ -149,7 +149,7 @@ def _find_link_targets(names: Sequence[str]) -> list[str]:
 @json_command("untrust", "skillhall untrust pdf-tools")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_skill)
 @everywhere_option
-@flag("--forget", help="Only drop the approval: the skill counts as new again.")
+@flag("--forget", help="Only withdraw the approval; the skill counts as new again.")
 def untrust(*, names: tuple[str, ...], everywhere: bool, forget: bool) -> CommandResult:
     """Block the current version of the skills NAME for agents, here or in all projects."""
     found = find_judged_skills("skillhall untrust")
@@ -165,7 +165,7 @@ def untrust(*, names: tuple[str, ...], everywhere: bool, forget: bool) -> Comman
 
 @json_command("list", "skillhall trust list", group=command)
 def list_states() -> CommandResult:
-    """List the skills with their state, digest, scope and the decision about them."""
+    """List the skills with their state, digest, scope and decision."""
     found = find_judged_skills("")
     judged = found.judge_all()
     rows = [_Row.build(found, one) for one in judged]

@@ -41,7 +41,7 @@ _COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
 # Parameters of this command that its hook must not repeat.
 _NOT_REPEATED = {"dry_run", "hook", "as_hook", "as_json", "output_format"}
 _HOOK_MESSAGES = {
-    "added": "hook added: Claude Code runs 'skillhall generate' at every start",
+    "added": "hook added: Claude Code runs 'skillhall generate' whenever it starts",
     "updated": "hook updated",
     "unchanged": "hook unchanged",
     "removed": "hook removed",

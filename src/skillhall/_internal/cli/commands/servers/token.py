@@ -60,14 +60,14 @@ class LifetimeParam(click.ParamType[timedelta]):
     "scopes",
     multiple=True,
     type=click.Choice([*map(str, AccessScope)]),
-    help=f"Allow only this. Repeatable.  [default: {', '.join(DEFAULT_SCOPES)}]",
+    help=f"Grant only this scope. Repeatable.  [default: {', '.join(DEFAULT_SCOPES)}]",
 )
 @click.option(
     "--expires",
     "lifetime",
     metavar="DURATION",
     type=LifetimeParam(),
-    help="Reject the token after this time, such as 12h, 90d or 52w.  [default: never]",
+    help="Let the token expire after this time, such as 12h, 90d or 52w.  [default: never]",
 )
 def create(
     *, label: str, owner: str, scopes: tuple[str, ...], lifetime: timedelta | None

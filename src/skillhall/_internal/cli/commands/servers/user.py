@@ -36,7 +36,7 @@ _LINK_MESSAGE = "it works once, within 24 hours, and is not shown again"
     show_default=True,
     help="Set the role of the user.",
 )
-@click.option("--display", default="", metavar="TEXT", help="Set the name that pages show.")
+@click.option("--display", default="", metavar="TEXT", help="Set the display name.")
 @click.option(
     "--subject",
     default="",
@@ -92,7 +92,7 @@ def disable(*, name: str) -> CommandResult:
 @json_command("enable", "skillhall user enable dev1", group=command)
 @click.argument("name")
 def enable(*, name: str) -> CommandResult:
-    """Accept a disabled user again."""
+    """Let a disabled user sign in again."""
     with _open_accounts() as accounts:
         user = accounts.enable(name, get_actor())
     return CommandResult(_serialize_user(user), messages=[f"enabled {name}"])
