@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, ViewportSize, expect
 
 from tests.support.browsers import BrowserSession, ServeProcess, expect_requests, hold_first
 from tests.support.skills import make_skill, make_skill_md
@@ -103,17 +103,41 @@ def test_search_works_without_scripts(plain_visitor: BrowserSession) -> None:
 
 def test_source_filter_shows_only_its_skills(visitor: BrowserSession) -> None:
     page = visitor.open_page("/skills")
-    page.get_by_role("navigation", name="Source").get_by_role("link", name="System").click()
-    expect(page.get_by_role("link", name="shipped")).to_be_visible()
-    expect(page.get_by_role("link", name="pdf-tools")).to_have_count(0)
+    page.get_by_role("region", name="Source").get_by_role("link", name="System").click()
+    expect(page.get_by_role("link", name="shipped", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="pdf-tools", exact=True)).to_have_count(0)
+    page.get_by_role("link", name="Clear all").click()
+    expect(page.get_by_role("link", name="pdf-tools", exact=True)).to_be_visible()
 
 
-def test_row_expands_to_its_files(visitor: BrowserSession) -> None:
-    page = visitor.open_page("/skills")
+def test_filters_and_orders_work_without_scripts(plain_visitor: BrowserSession) -> None:
+    page = plain_visitor.open_page("/skills?source=user")
+    page.get_by_role("link", name="Filters").click()
+    page.get_by_role("region", name="Scripts").get_by_role("link", name="With scripts").click()
+    expect(page.get_by_role("link", name="pdf-tools", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="risky", exact=True)).to_have_count(0)
+    page.get_by_role("link", name="Remove filter Scripts").click()
+    page.get_by_role("columnheader", name="Tokens").get_by_role("link").click()
+    sizes = page.locator(".skills td:nth-child(4)")
+    most = sizes.first.inner_text()
+    page.get_by_role("columnheader", name="Tokens").get_by_role("link").click()
+    expect(page.locator("th[aria-sort=ascending]")).to_contain_text("Tokens")
+    expect(sizes.last).to_have_text(most)
+
+
+def test_twelve_skills_fit_on_a_screen(browser: Browser, hall: ServeProcess) -> None:
+    size: ViewportSize = {"width": 1440, "height": 900}
+    visitor = BrowserSession.open(browser, hall.url, viewport=size)
+    row = visitor.open_page("/skills").get_by_role("row").nth(1).bounding_box()
+    assert row is not None
+    assert row["y"] + 12 * row["height"] <= 900
+    visitor.close()
+
+
+def test_matches_of_a_search_are_marked(visitor: BrowserSession) -> None:
+    page = visitor.open_page("/skills?q=asked")
     row = page.get_by_role("row").filter(has_text="pdf-tools")
-    row.get_by_text("6 files").click()
-    row.get_by_role("link", name="references/forms.md").click()
-    expect(page.get_by_role("heading", name="references/forms.md")).to_be_visible()
+    expect(row.locator("mark")).to_have_text("asked")
 
 
 def test_skill_page_shows_body_digest_and_listing(visitor: BrowserSession) -> None:

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.trust.inventory_item import InventoryItem
+from skillhall._internal.render.csv_table import render_csv_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CYCLONEDX_VERSION = "1.6"
 _PROPERTIES = ("digest", "source", "commit", "signer", "state", "risk")
-# Spreadsheets take a cell that starts with one of these as a formula.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def render_csv(items: Sequence[InventoryItem]) -> str:
     """Render an inventory as CSV, with a heading."""
-    output = io.StringIO()
-    writer = csv.writer(output, lineterminator="\n")
-    writer.writerow(InventoryItem._fields)
-    for item in items:
-        writer.writerow([f"'{text}" if text.startswith(_FORMULA_STARTS) else text for text in item])
-    return output.getvalue()
+    return render_csv_table([InventoryItem._fields, *items])
 
 
 def render_cyclonedx(items: Sequence[InventoryItem], version: str, at: str) -> str:

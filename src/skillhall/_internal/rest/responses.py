@@ -267,11 +267,29 @@ class SkillSummaryResponse(BaseModel):
     )
 
 
+class ListedSkillResponse(SkillSummaryResponse):
+    """A skill in the list of skills; the facts are only returned with `facets`."""
+
+    risk: str | None = Field(None, description='Risk level, `L0` to `L3`; "" if not known.')
+    tokens: int | None = None
+    files: int | None = None
+    warnings: int | None = None
+    codes: list[str] | None = Field(None, description="Codes of the warnings.")
+    profiles: list[str] | None = Field(
+        None, description="Which of `specification`, `skills-ref` and `lenient` accept the skill."
+    )
+    scripts: bool | None = None
+    evals: bool | None = None
+
+
 class SkillListResponse(BaseModel):
     """A page of skills, or search results."""
 
-    skills: list[SkillSummaryResponse]
+    skills: list[ListedSkillResponse]
     total: int
+    facets: dict[str, dict[str, int]] | None = Field(
+        None, description="Numbers of skills by facet and value, without that facet's own filter."
+    )
     nextCursor: str | None = None  # noqa: N815 - JSON key
     skipped: list[SkippedResponse] | None = Field(
         None, description="On the first page: up to 1,000 skills that are not served."

@@ -50,15 +50,22 @@ from skillhall._internal.rest.route_parameters import (
 )
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.lossless_editor import SkillText
-from skillhall._internal.skill_store.collection import MAX_IMPORT_FILES, SOURCES, Collection
+from skillhall._internal.skill_store.collection import (
+    MAX_IMPORT_FILES,
+    MAX_PAGE_SIZE,
+    SOURCES,
+    Collection,
+)
 from skillhall._internal.skill_store.serializers import (
     serialize_details,
     serialize_draft,
+    serialize_facets,
     serialize_import,
     serialize_skill,
     serialize_stored,
     serialize_version,
 )
+from skillhall._internal.skill_store.skill_table import FACETS, ORDERS, SORT_KEYS, SkillQuery
 from skillhall._internal.skill_store.store import ImportReport
 from skillhall._internal.skill_store.versions.skill_versions import parse_pin
 from skillhall.errors import SkillNotFound, VersionNotFound
@@ -67,6 +74,7 @@ SKILLS_PATH = "/api/v1/skills"
 _SKILL_PATH = SKILLS_PATH + "/{id}"
 _UNDO_PATH = "/api/v1/changes/{id}/undo"
 MAX_ARCHIVE_BYTES = 110 * 1024 * 1024  # of an uploaded archive
+_MAX_DIGITS = 10  # of a cursor
 _MAX_FORM_PARTS = MAX_IMPORT_FILES + 8  # files and some fields
 
 NOT_FOUND = describe_errors({404: "Skill, file or change not found."})
@@ -116,11 +124,25 @@ class _Import(NamedTuple):
     run: Callable[[Collection], tuple[ImportReport, str]]  # returns the id of the change, too
 
 
+_FILTERS = [
+    {
+        "name": facet,
+        "in": "query",
+        "required": False,
+        "schema": {"type": "array", "items": {"type": "string"}},
+        "description": "With `facets`: skills with one of these values.",
+    }
+    for facet in FACETS
+    if facet != "source"
+]
 router = APIRouter(tags=["skills"], route_class=ApiRoute)
 
 
 @router.get(
-    SKILLS_PATH, response_model=responses.SkillListResponse, responses=NOT_MODIFIED | BAD_REQUEST
+    SKILLS_PATH,
+    response_model=responses.SkillListResponse,
+    responses=NOT_MODIFIED | BAD_REQUEST,
+    openapi_extra={"parameters": _FILTERS},
 )
 @needs(Action.READ)
 def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
@@ -130,6 +152,22 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
         OptionalText, Query(description="Search text; the best match comes first.")
     ] = None,
     source: Annotated[OptionalText, Query(description="`user`, `system` or `repository`.")] = None,
+    facets: Annotated[
+        OptionalText,
+        Query(
+            description="`true` returns facts about each skill, and counts them. Then the skills "
+            "can be filtered by `source`, `repository`, `risk`, `findings`, `size`, `agent`, "
+            "`scripts` and `evals`, also together with `q`. A filter may be repeated."
+        ),
+    ] = None,
+    sort: Annotated[
+        OptionalText,
+        Query(
+            description="With `facets`: `name` (the default), `id`, `source`, `risk`, `tokens`, "
+            "`files` or `findings`."
+        ),
+    ] = None,
+    order: Annotated[OptionalText, Query(description="With `sort`: `asc` or `desc`.")] = None,
     cursor: Annotated[OptionalText, Query(description="`nextCursor` of the previous page.")] = None,
     limit: PageSize = 100,
     state: Annotated[
@@ -141,6 +179,10 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
     if state is not None:
         _read_state(request, collection, "", state)
         return SuccessResponse(_list_drafts(collection))
+    if _parse_flag(facets):
+        return SuccessResponse(_query_table(request, collection, cursor or "", limit))
+    if sort or order:
+        raise HttpError("invalid_argument", "'sort' and 'order' need 'facets=true'")
     if q and (cursor or source):
         raise HttpError("invalid_argument", "'q' cannot be combined with 'cursor' or 'source'")
     if source and source not in SOURCES:
@@ -444,6 +486,28 @@ async def get_skill_file(  # noqa: PLR0913, PLR0917 - the parameters of the requ
         return etag_response(data, download_headers(path), if_none_match)
 
     return await _run_read(request, collection, skill_id, state, respond)
+
+
+def _query_table(
+    request: Request, collection: Collection, cursor: str, limit: int
+) -> dict[str, object]:
+    """Return a page of the table, as the web page shows it. Raises: HttpError."""
+    read_all = request.query_params.getlist
+    query, snapshot = SkillQuery.parse(read_all), collection.snapshot()
+    for name, allowed in (("sort", SORT_KEYS), ("order", ORDERS), ("source", SOURCES)):
+        if not {*filter(None, read_all(name))} <= {*allowed}:
+            raise HttpError("invalid_argument", f"{name!r} must be one of: {', '.join(allowed)}")
+    start = int(cursor) if cursor.isdecimal() and len(cursor) < _MAX_DIGITS else 0
+    if cursor and str(start) != cursor:
+        raise HttpError("invalid_argument", "'cursor' must be the 'nextCursor' of another page")
+    found = collection.query(query, snapshot, start, min(limit, MAX_PAGE_SIZE))
+    end = start + len(found.ids)
+    return {
+        "skills": [*map(partial(collection.serialize_row, snapshot), found.ids)],
+        "total": found.total,
+        "facets": serialize_facets(found.facets),
+        **({"nextCursor": str(end)} if found.ids and end < found.total else {}),
+    }
 
 
 def _serialize_change(change: str) -> dict[str, object]:

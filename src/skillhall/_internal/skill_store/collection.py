@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import logging
-import math
 import operator
 import os
 import threading
@@ -17,7 +16,6 @@ from bisect import bisect_right
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.skill_examination import examine_skill
@@ -56,7 +54,14 @@ from skillhall._internal.skill_store.input_checks import (
     SkillSummary,
     find_skill_md,
 )
+from skillhall._internal.skill_store.serializers import serialize_table_row
 from skillhall._internal.skill_store.skill_analysis import PUBLISHED_SCAN, FactCache
+from skillhall._internal.skill_store.skill_table import (
+    SkillQuery,
+    SkillTable,
+    TablePage,
+    TableRow,
+)
 from skillhall._internal.skill_store.store import (
     ALL_FILES_SCAN,
     FOLDER_BY_SOURCE,
@@ -93,6 +98,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
     from skillhall._internal.catalog.live_catalog import LoadedCatalog
     from skillhall._internal.catalog.search.search_index import SearchIndex
+    from skillhall._internal.catalog.search.snippets import Snippet
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
     from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.skipped_items import SkippedItem
@@ -113,7 +119,8 @@ SOURCES = ("user", "system", "repository")
 REPOSITORY_SOURCE = "repository"
 MAX_PAGE_SIZE = 1000  # skills
 MAX_IMPORT_FILES = DEFAULT_ARCHIVE_LIMITS.entries  # per import
-TOKEN_ORDER_TTL = 2.0  # seconds, while tokens are being counted
+TABLE_TTL = 2.0  # seconds, while a thread examines the skills
+MAX_EXAMINED_AT_ONCE = 50  # skills, by a request for the table
 _SOURCE_LABELS = {USER: "on this server", SYSTEM: "part of this server"}
 _UNKNOWN_ORIGIN = RepositoryOrigin("a repository")
 _LOG = logging.getLogger("skillhall.server")
@@ -177,10 +184,6 @@ class CollectionSnapshot:
     skipped: tuple[SkippedItem, ...]  # of the store and of repositories
     revoked: Mapping[str, Revocation] = field(default_factory=dict)  # by id
     documents: dict[str, EncodedDocument] = field(default_factory=dict, compare=False)  # by name
-    # Expiry and ids, by source.
-    token_orders: dict[str, tuple[float, Sequence[str]]] = field(
-        default_factory=dict, compare=False
-    )
 
     @property
     def index_input(self) -> IndexInput:
@@ -206,32 +209,9 @@ class CollectionSnapshot:
             by_source[self.skills[identity].source].append(identity)
         return by_source
 
-    @cached_property
-    def _ids_by_name(self) -> Mapping[str, list[str]]:
-        return {
-            source: sorted(ids, key=lambda row: (self.skills[row].name.casefold(), row))
-            for source, ids in (*self._ids_by_source.items(), ("", self.ids))
-        }
-
-    @property
-    def source_counts(self) -> Mapping[str, int]:
-        """Number of skills of each source."""
-        return {source: len(ids) for source, ids in self._ids_by_source.items()}
-
     def ids_of_source(self, source: str) -> list[str]:
         """Sorted ids of the skills of one source."""
         return self._ids_by_source[source]
-
-    def sort_ids(self, source: str, *, by_name: bool = False) -> Sequence[str]:
-        """Return the ids of a source, or all if it is "", sorted by source and id.
-
-        With `by_name`, they are sorted by name instead.
-        """
-        if by_name:
-            return self._ids_by_name[source]
-        if source:
-            return self._ids_by_source[source]
-        return [*chain.from_iterable(self._ids_by_source.values())]
 
     def get_entry(self, identity: str) -> SkillSummary:
         """Return the list row of a skill."""
@@ -260,6 +240,13 @@ class CollectionSnapshot:
         return CollectionPage(tuple(map(self.get_entry, page_ids)), len(ids), next_cursor)
 
 
+class _CachedTable(NamedTuple):
+    snapshot: CollectionSnapshot
+    table: SkillTable
+    is_complete: bool  # every skill has been examined
+    expiry: float  # monotonic time, unless it is complete
+
+
 @dataclass(slots=True)
 class Collection:
     """Operations on a server's skills. Thread-safe."""
@@ -281,6 +268,7 @@ class Collection:
     _move_count: int = 0  # how often equal repository skills moved to other folders
     _background_index: BackgroundIndex = field(init=False)
     _view: SkillView | None = None
+    _table: _CachedTable | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     facts: FactCache = field(init=False)
 
@@ -379,6 +367,18 @@ class Collection:
         """Return the ids of the best matches in a snapshot, each followed by its copies."""
         groups, _ = self.get_index(snapshot).find(query, MAX_PAGE_SIZE)
         return [skill.id for group in groups for skill in group]
+
+    def serialize_row(self, snapshot: CollectionSnapshot, identity: str) -> dict[str, object]:
+        """Serialize a skill as a row of the table, with its facts."""
+        facts = self.facts.get_or_default(snapshot.skills[identity])
+        return serialize_table_row(snapshot.get_entry(identity), facts)
+
+    def build_snippets(
+        self, snapshot: CollectionSnapshot, query: str, ids: Iterable[str]
+    ) -> list[tuple[Snippet, Snippet]]:
+        """Return the name of each skill and the excerpt that matches a query."""
+        skills = (snapshot.skills[identity] for identity in ids)
+        return [*self.get_index(snapshot).build_snippets(query, skills)]
 
     def get_index(self, snapshot: CollectionSnapshot) -> SearchIndex:
         """Return the search index of a snapshot."""
@@ -707,21 +707,40 @@ class Collection:
         skill = self.find_available(identity, with_drafts=with_drafts)
         return with_bundle(skill, PUBLISHED_SCAN, pack_bundle)
 
-    def sort_by_tokens(self, snapshot: CollectionSnapshot, source: str = "") -> Sequence[str]:
-        """Return the ids of a source, or all if it is "", sorted by tokens, most first.
+    def query(
+        self,
+        query: SkillQuery,
+        snapshot: CollectionSnapshot | None = None,
+        start: int = 0,
+        limit: int = MAX_PAGE_SIZE,
+    ) -> TablePage:
+        """Return the skills that match a query, from number `start` on, with facets."""
+        snapshot = snapshot or self.snapshot()
+        matches = self.search_ids(snapshot, query.text) if query.text else None
+        return self._get_table(snapshot).find(query, matches, start, limit)
 
-        While a thread examines the skills, those that have not been examined yet come last.
+    def _get_table(self, snapshot: CollectionSnapshot) -> SkillTable:
+        """Return the table of a snapshot.
+
+        It is built once, and every two seconds while a thread examines many skills.
         """
-        is_complete, now = self.facts.progress is None, time.monotonic()
-        expiry, order = snapshot.token_orders.get(source, (0.0, ()))
-        if now >= expiry:
-            ids = snapshot.ids_of_source(source) if source else snapshot.ids
-            find = self.facts.get_or_default if is_complete else self.facts.find
-            tokens = {row: facts.tokens for row in ids if (facts := find(snapshot.skills[row]))}
-            order = sorted(ids, key=lambda row: (-tokens.get(row, 0), row))
-            expiry = math.inf if is_complete else now + TOKEN_ORDER_TTL
-            snapshot.token_orders[source] = expiry, order
-        return order
+        known, is_complete = self._table, self.facts.progress is None
+        if known is not None and known.snapshot is snapshot:
+            is_usable = not is_complete and time.monotonic() < known.expiry
+            if known.is_complete or is_usable:
+                return known.table
+        skills = snapshot.skills
+        facts = {identity: self.facts.find(skill) for identity, skill in skills.items()}
+        missing = [identity for identity, one in facts.items() if one is None]
+        # A few, as after an edit, are examined at once, so that the page shows them.
+        is_complete = is_complete or len(missing) <= MAX_EXAMINED_AT_ONCE
+        for identity in missing if is_complete else ():
+            facts[identity] = self.facts.get_or_default(skills[identity])
+        rows = (TableRow(snapshot.get_entry(one), facts[one]) for one in snapshot.ids)
+        table = SkillTable(rows)
+        expiry = time.monotonic() + TABLE_TTL
+        self._table = _CachedTable(snapshot, table, is_complete, expiry)
+        return table
 
     def present_skills(self) -> Iterator[PresentSkill]:
         """Yield the examined skills, to find near copies of new ones; reads no file."""

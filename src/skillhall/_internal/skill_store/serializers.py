@@ -9,9 +9,13 @@ from skillhall._internal.render.json_manifest import build_manifest
 from skillhall._internal.skill.bundle import sha256_hex
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from skillhall._internal.skill_store.collection import SkillDetails
     from skillhall._internal.skill_store.draft import SkillDraft
     from skillhall._internal.skill_store.input_checks import SkillSummary
+    from skillhall._internal.skill_store.skill_analysis import SkillFacts
+    from skillhall._internal.skill_store.skill_table import Facet
     from skillhall._internal.skill_store.store import ImportReport
     from skillhall._internal.skill_store.versions.skill_versions import (
         VersionChange,
@@ -29,6 +33,26 @@ def serialize_skill(skill: SkillSummary) -> dict[str, object]:
     row |= {"repository": skill.repository} if skill.repository else {}
     row |= {"revoked": skill.revocation._asdict()} if skill.revocation else {}
     return row | ({"copies": [*skill.copies]} if skill.copies else {})
+
+
+def serialize_table_row(skill: SkillSummary, facts: SkillFacts) -> dict[str, object]:
+    """Serialize a skill as a row of the table, with its facts."""
+    return {
+        **serialize_skill(skill),
+        "risk": facts.risk,
+        "tokens": facts.tokens,
+        "files": facts.files,
+        "warnings": facts.warnings,
+        "codes": [*facts.codes],
+        "profiles": [*facts.profiles],
+        "scripts": facts.has_scripts,
+        "evals": facts.has_evals,
+    }
+
+
+def serialize_facets(facets: Iterable[Facet]) -> dict[str, dict[str, int]]:
+    """Serialize the facets of a table: the number of skills with each value."""
+    return {facet.name: {one.value: one.total for one in facet.values} for facet in facets}
 
 
 def serialize_details(details: SkillDetails) -> dict[str, object]:

@@ -15,16 +15,24 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.authoring.skill_examination import examine_skill
+from skillhall._internal.authoring.skill_examination import SkillExamination, examine_skill
 from skillhall._internal.background import PollingThread
 from skillhall._internal.catalog.duplicates.near_copies import summarize_text
 from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.effects import Effect
-from skillhall._internal.policy.profiles import LOCAL_SKILLS
+from skillhall._internal.policy.profiles import (
+    LENIENT,
+    LOCAL_SKILLS,
+    SKILLS_REF,
+    SPECIFICATION,
+)
 from skillhall._internal.policy.readable_files import remove_hidden_files
 from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill.evals.eval_check import EVALS_PATH
+from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
+from skillhall._internal.skill.risks.levels import rate_risk
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
@@ -38,7 +46,11 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.bundle import Bundle
 
 PUBLISHED_SCAN = LOCAL_SKILLS.scan_policy.without_hidden_files
-FORMAT = 2  # increase it if the same content gives other facts in the same version
+FORMAT = 3  # increase it if the same content gives other facts in the same version
+# Profiles of which authors want to know whether they accept a skill.
+COMPARED_PROFILES = (SPECIFICATION, SKILLS_REF, LENIENT)
+_EVALS_FOLDER = EVALS_PATH.partition("/")[0] + "/"
+_SCRIPT_CODES = frozenset({Code.HAS_SCRIPTS, Code.HAS_EXECUTABLES})
 _FOLDER = "facts"  # in the cache folder
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 _SAVE_INTERVAL = 30.0  # seconds, while there are new facts
@@ -65,6 +77,15 @@ class SkillFacts(NamedTuple):
     warnings: int = 0  # findings that are not accepted
     packed: PackedFiles = PackedFiles()
     summary: str = ""  # of its text, to find near copies
+    codes: tuple[str, ...] = ()  # of the warnings, sorted
+    risk: str = ""  # level
+    profiles: tuple[str, ...] = ()  # that accept it
+    has_scripts: bool = False
+
+    @property
+    def has_evals(self) -> bool:
+        """Whether it has test cases or trigger queries."""
+        return any(path.startswith(_EVALS_FOLDER) for path in self.packed.paths)
 
     @property
     def files(self) -> int:
@@ -176,11 +197,9 @@ class FactCache:
         facts = self._by_content.get(key)
         if facts is None:
             examined = examine_skill(skill, LOCAL_SKILLS)
-            findings = [found for found in examined.findings if found.effect is not Effect.ACCEPT]
-            tokens = estimate_tokens(examined.parsed.body)
             file = loaded.files.get(skill.file)
             summary = summarize_text(file.read()) if file else ""
-            facts = SkillFacts(tokens, len(findings), _pack(loaded), summary)
+            facts = _sum_up(examined, _pack(loaded), summary)
         return key, facts
 
     def _examine_all(self) -> None:
@@ -214,10 +233,8 @@ class FactCache:
             with open(os.path.join(self.directory, _FOLDER, self._file_name), "rb") as file:
                 saved = json.load(file)
             if saved["version"] == self._version:
-                for key, (tokens, warnings, (digest, paths), summary) in saved["facts"].items():
-                    packed = PackedFiles(str(digest), tuple(map(str, paths)))
-                    facts = SkillFacts(int(tokens), int(warnings), packed, str(summary))
-                    self._by_content[key] = facts
+                for key, row in saved["facts"].items():
+                    self._by_content[key] = _parse_facts(*row)
 
     def _save(self, *, at_once: bool = False) -> None:
         """Save the facts if there are new ones, but not too often."""
@@ -255,6 +272,46 @@ def compute_digests(skill: CatalogSkill) -> tuple[str, ...]:
         return tuple(dict.fromkeys((loaded.digest(), remove_hidden_files(loaded).digest())))
 
     return with_bundle(skill, ALL_FILES_SCAN, compute)
+
+
+def _sum_up(examined: SkillExamination, packed: PackedFiles, summary: str) -> SkillFacts:
+    warnings = [found for found in examined.findings if found.effect is not Effect.ACCEPT]
+    findings = [found.finding for found in examined.findings]
+    codes = {found.code for found in findings}
+    return SkillFacts(
+        estimate_tokens(examined.parsed.body),
+        len(warnings),
+        packed,
+        summary,
+        tuple(sorted({found.code.value for found in warnings})),
+        rate_risk(codes).value,
+        tuple(one.name for one in COMPARED_PROFILES if one.load_policy.accepts(findings)),
+        not codes.isdisjoint(_SCRIPT_CODES),
+    )
+
+
+def _parse_facts(  # noqa: PLR0913, PLR0917 - the columns of a row
+    tokens: int,
+    warnings: int,
+    packed: tuple[str, Sequence[str]],
+    summary: str,
+    codes: Sequence[str],
+    risk: str,
+    profiles: Sequence[str],
+    has_scripts: bool,  # noqa: FBT001 - a value of JSON
+) -> SkillFacts:
+    """Return the facts in a row of the saved file. Raises: TypeError, ValueError."""
+    digest, paths = packed
+    return SkillFacts(
+        int(tokens),
+        int(warnings),
+        PackedFiles(str(digest), tuple(map(str, paths))),
+        str(summary),
+        tuple(map(str, codes)),
+        str(risk),
+        tuple(map(str, profiles)),
+        bool(has_scripts),
+    )
 
 
 def _pack(bundle: Bundle) -> PackedFiles:

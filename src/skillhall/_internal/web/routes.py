@@ -37,6 +37,7 @@ from skillhall._internal.web.site import Site
 from skillhall._internal.web.skills import (
     edit_pages,
     import_pages,
+    list_pages,
     policy_pages,
     skill_pages,
     version_pages,
@@ -52,8 +53,10 @@ _PageThatWaits: TypeAlias = tuple[str, str, Action | None, PageHandler, Work]
 # Method, path, action that the user must be allowed to do, handler, and what the handler waits
 # for if not only for the disk.
 ROUTES: tuple[_Page | _PageThatWaits, ...] = (
-    ("GET", "/skills", _READ, skill_pages.list_skills),
-    ("GET", "/skills/changes", _READ, skill_pages.check_for_changes),
+    ("GET", "/skills", _READ, list_pages.list_skills),
+    ("GET", "/skills/changes", _READ, list_pages.check_for_changes),
+    ("GET", "/skills/export.csv", _READ, list_pages.export_csv),
+    ("GET", "/skills/export.json", _READ, list_pages.export_json),
     ("GET", "/skills/add", _WRITE, edit_pages.show_new),
     ("POST", "/skills/add", _WRITE, edit_pages.add, _STORE),
     ("POST", "/skills/add/check", _WRITE, edit_pages.check),

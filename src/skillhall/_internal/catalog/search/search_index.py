@@ -349,6 +349,18 @@ class SearchIndex:
         words = {field: builder.find_words(value) for field, value in fields.items()}
         return HitExplanation({field: found for field, found in words.items() if found}, hit.ranks)
 
+    def build_snippets(
+        self, text: str, skills: Iterable[CatalogSkill]
+    ) -> Iterator[tuple[Snippet, Snippet]]:
+        """Yield the name of each skill and its snippet, with the matches of a query."""
+        query = parse_query(text)
+        words, parts = SnippetBuilder(query), SnippetBuilder(query, inside_words=True)
+        for skill in skills:
+            name, snippet = words.build(skill.name), self._build_snippet(skill, words)
+            if not name.marks and not snippet.marks:
+                name, snippet = parts.build(skill.name), self._build_snippet(skill, parts)
+            yield name, snippet
+
     def find(self, text: str, limit: int = DEFAULT_LIMIT) -> tuple[list[list[CatalogSkill]], int]:
         """Return the best skills, each with its copies, and the total number of matches."""
         limit = max(0, limit)
