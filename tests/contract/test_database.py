@@ -51,7 +51,7 @@ from tests.support.actors import ACTOR
 from tests.support.backups import Lines, dump_database, forge, load_database
 from tests.support.databases import TIMESTAMP
 from tests.support.servers import DEADLINE
-from tests.support.workspaces import list_texts, make_workspace, skill_md
+from tests.support.workspaces import import_upload, list_texts, make_workspace, skill_md
 
 
 def describe_tables(database: Database) -> dict[str, object]:
@@ -190,7 +190,7 @@ def fill_tables(database: Database) -> str:
     workspace = make_workspace(SqlWorkspaceStore(database, actor=ACTOR))
     session = workspace.sessions.create("Größe").id
     workspace.blocks.add(session, "note", "a 🙂\r\n\x1b")
-    workspace.importer.import_upload(session, skill_md("pdf", "body"), "pdf.md")
+    import_upload(workspace.importer, session, skill_md("pdf", "body"), "pdf.md")
     workspace.templates.save(session, "T")
     workspace.snapshots.save(session, "s")
     skill = {"SKILL.md": (b"\0\xff", 0o644)}

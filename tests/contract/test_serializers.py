@@ -28,7 +28,7 @@ from skillhall._internal.workspace.workspace import Workspace
 from tests.support.prompt_services import MemoryPromptService
 from tests.support.servers import DEADLINE, RunningServer, run_server
 from tests.support.skills import make_skill
-from tests.support.workspaces import skill_md
+from tests.support.workspaces import import_upload, skill_md
 
 SESSIONS = "/api/v1/sessions"
 RunJson: TypeAlias = Callable[..., Any]
@@ -85,7 +85,7 @@ def make_session(workspace: Workspace) -> str:
     """Create a session with a note and a skill; return its id."""
     session = workspace.sessions.create("Research", SessionBudgets(stable=7, total=9)).id
     workspace.blocks.add(session, "note", "Größe 🙂")
-    workspace.importer.import_upload(session, skill_md("pdf", "# Steps"), "pdf.md")
+    import_upload(workspace.importer, session, skill_md("pdf", "# Steps"), "pdf.md")
     return session
 
 

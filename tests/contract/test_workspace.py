@@ -22,7 +22,7 @@ from skillhall.errors import (
     VersionConflict,
 )
 from tests.support.archives import ZipEntry, make_zip
-from tests.support.workspaces import list_texts, make_workspace, skill_md
+from tests.support.workspaces import import_upload, list_texts, make_workspace, skill_md
 
 
 @pytest.fixture
@@ -260,7 +260,7 @@ def test_blocks_are_filtered_by_type_zone_and_text(workspace: Workspace) -> None
 
 def test_imported_skill_becomes_a_block_with_its_origin(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
-    result = workspace.importer.import_upload(session, skill_md("pdf", "# Steps"), "pdf.md")
+    result = import_upload(workspace.importer, session, skill_md("pdf", "# Steps"), "pdf.md")
     [block] = result.blocks
     assert (block.content.type, block.zone, block.content.text) == ("skill", Zone.STABLE, "# Steps")
     skill = block.content.skill
@@ -275,19 +275,23 @@ def test_skill_of_the_same_name_replaces_the_block_in_place(
 ) -> None:
     session = workspace.sessions.create("one").id
     importer = workspace.importer
-    [old] = importer.import_upload(session, skill_md("pdf", "old"), "pdf.md").blocks
-    importer.import_upload(session, skill_md("other", "other"), "o.md")
+    [old] = import_upload(importer, session, skill_md("pdf", "old"), "pdf.md").blocks
+    import_upload(importer, session, skill_md("other", "other"), "o.md")
     workspace.blocks.move(session, old.id, old.version, Zone.PERMANENT)
     with pytest.raises(Conflict):
-        importer.import_upload(session, skill_md("pdf", "new"), "pdf.md")
+        import_upload(importer, session, skill_md("pdf", "new"), "pdf.md")
     assert list_texts(workspace, session) == ["old", "other"]
     options = ImportOptions(on_conflict=ImportConflict.REPLACE)
-    result = importer.import_upload(session, skill_md("pdf", "new"), "pdf.md", options)
+    result = import_upload(importer, session, skill_md("pdf", "new"), "pdf.md", options)
     assert result.replaced == ("pdf",)
     assert [block.id for block in result.blocks] == [old.id]
     assert list_texts(workspace, session) == ["new", "other"]
-    importer.import_upload(
-        session, skill_md("pdf", "2nd"), "pdf.md", ImportOptions(on_conflict=ImportConflict.KEEP)
+    import_upload(
+        importer,
+        session,
+        skill_md("pdf", "2nd"),
+        "pdf.md",
+        ImportOptions(on_conflict=ImportConflict.KEEP),
     )
     assert list_texts(workspace, session) == ["new", "other", "2nd"]
 
@@ -300,15 +304,15 @@ def test_skills_of_an_archive_are_selected_by_name(workspace: Workspace) -> None
         (name, name, []) for name in ("a", "b", "c")
     ]
     with pytest.raises(SkillNotFound):
-        workspace.importer.import_upload(session, data, "s.zip", ImportOptions(names=("a", "z")))
-    workspace.importer.import_upload(session, data, "s.zip", ImportOptions(names=("c", "a")))
+        import_upload(workspace.importer, session, data, "s.zip", ImportOptions(names=("a", "z")))
+    import_upload(workspace.importer, session, data, "s.zip", ImportOptions(names=("c", "a")))
     assert list_texts(workspace, session) == ["a", "c"]
 
 
 def test_broken_skill_is_skipped_and_others_are_imported(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     data = make_zip(ZipEntry("a/SKILL.md", skill_md("a", "a")), ZipEntry("b/SKILL.md", b"no"))
-    result = workspace.importer.import_upload(session, data, "s.zip")
+    result = import_upload(workspace.importer, session, data, "s.zip")
     assert list_texts(workspace, session) == ["a"]
     assert [skipped.reasons for skipped in result.skipped] == [
         ["Not a valid SKILL.md: missing frontmatter"]
@@ -331,14 +335,14 @@ def test_importing_an_invalid_skill_changes_nothing(
     session = workspace.sessions.create("one").id
     before = workspace.sessions.find(session)
     with pytest.raises(SkillRejected) as caught:
-        workspace.importer.import_upload(session, data, "x.md")
+        import_upload(workspace.importer, session, data, "x.md")
     assert caught.value.reasons == (reason,)
     assert workspace.sessions.find(session) == before
 
 
 def test_session_from_a_template_has_equal_blocks(workspace: Workspace) -> None:
     session = workspace.sessions.create("one", SessionBudgets(total=7)).id
-    workspace.importer.import_upload(session, skill_md("pdf", "skill"), "pdf.md")
+    import_upload(workspace.importer, session, skill_md("pdf", "skill"), "pdf.md")
     notes(workspace, session, "a", "b")
     template = workspace.templates.save(session, "Start", "for research")
     again = workspace.templates.create_session("Start", "two")
@@ -461,7 +465,7 @@ def test_exported_session_is_imported_with_equal_blocks_and_bytes(
     workspace: Workspace,
 ) -> None:
     session = workspace.sessions.create("My Research: 1", SessionBudgets(stable=5)).id
-    workspace.importer.import_upload(session, skill_md("pdf", "# Steps"), "pdf.md")
+    import_upload(workspace.importer, session, skill_md("pdf", "# Steps"), "pdf.md")
     notes(workspace, session, "  spaces \r\n", "é\t🙂\x1b", "", '---\nname: "x"\n---')
     out = export_session(workspace.contexts.compile(session))
     assert out.name == "my-research-1.zip"
@@ -474,7 +478,7 @@ def test_exported_session_is_imported_with_equal_blocks_and_bytes(
     assert contents(again.id) == contents(session)
     assert export_session(workspace.contexts.compile(again.id)) == out
     other = workspace.sessions.create("other").id
-    workspace.importer.import_upload(other, out.data, out.name)
+    import_upload(workspace.importer, other, out.data, out.name)
     assert contents(other) == contents(session)
 
 

@@ -15,7 +15,7 @@ from skillhall._internal.evals.eval_records import (
     RunStatus,
     Verdict,
 )
-from skillhall._internal.evals.grading.grader import grade_run
+from skillhall._internal.evals.grading.grader import Grader, grade_assertions
 from skillhall._internal.evals.grading.judge_grader import JudgeGrader
 from skillhall._internal.evals.run_files import StoredRun
 from skillhall._internal.evals.text_model import MAX_REPLY_LENGTH, TextModel
@@ -46,8 +46,14 @@ def grade(
 ) -> GradedRun:
     case = EvalCase("1", "Find the best month.", "July", (), tuple(map(EvalAssertion, texts)))
     run = RunRecord(key=RunKey("1", Arm.WITH_SKILL, 1), status=RunStatus.COMPLETED, reply=reply)
-    judging = JudgeGrader(TextModel.open(model))
-    return asyncio.run(grade_run(case, StoredRun(run, "", folder), [judging]))
+    return grade_with(case, run, folder, JudgeGrader(TextModel.open(model)))
+
+
+def grade_with(case: EvalCase, run: RunRecord, folder: Path, *graders: Grader) -> GradedRun:
+    stored = StoredRun(run, "", folder)
+    grades = asyncio.run(grade_assertions(case, stored, case.assertions, graders))
+    results = tuple(one.result for one in grades.assertions)
+    return GradedRun(run=run, results=results, judge_usage=grades.judge_usage)
 
 
 def verdicts(graded: GradedRun) -> list[Verdict]:
@@ -187,7 +193,7 @@ def test_run_that_did_not_end_is_not_judged(
     case = EvalCase("1", "p", "", (), (EvalAssertion("a"),))
     run = RunRecord(key=RunKey("1", Arm.WITH_SKILL, 1), status=status, reason="no network")
     judging = JudgeGrader(TextModel.open(MODELS[0]))
-    graded = asyncio.run(grade_run(case, StoredRun(run, "", tmp_path), [judging]))
+    graded = grade_with(case, run, tmp_path, judging)
 
     assert verdicts(graded) == [Verdict.NOT_JUDGED]
     assert graded.results[0].evidence.endswith(": no network")
@@ -197,6 +203,6 @@ def test_run_that_did_not_end_is_not_judged(
 def test_without_a_judge_text_assertions_are_not_judged(tmp_path: Path) -> None:
     case = EvalCase("1", "p", "", (), (EvalAssertion("a"),))
     run = RunRecord(key=RunKey("1", Arm.WITH_SKILL, 1), status=RunStatus.COMPLETED)
-    graded = asyncio.run(grade_run(case, StoredRun(run, "", tmp_path), []))
+    graded = grade_with(case, run, tmp_path)
 
     assert graded.results[0].evidence == "no model is configured to judge it"

@@ -24,7 +24,7 @@ from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import BlockMovedError, RecordNotFound, SkillhallError, VersionConflict
 from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
-from tests.support.workspaces import make_workspace, skill_md
+from tests.support.workspaces import import_upload, make_workspace, skill_md
 
 ROOT = Path(__file__).parents[2]
 READY = "ready\n"
@@ -179,7 +179,7 @@ class _Worker:
     def import_(self, _: Block, text: str) -> None:
         data = skill_md(f"skill-{self.random.randrange(SKILLS)}", text)
         options = ImportOptions(on_conflict=ImportConflict.REPLACE)
-        result = self.workspace.importer.import_upload(self.session, data, "skill.md", options)
+        result = import_upload(self.workspace.importer, self.session, data, "skill.md", options)
         for block in result.blocks:
             self._record("block-edited" if result.replaced else "block-added", block)
 

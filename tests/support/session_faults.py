@@ -18,7 +18,7 @@ from tests.support.actors import ACTOR
 from tests.support.archives import ZipEntry, make_zip
 from tests.support.databases import TIMESTAMP
 from tests.support.statement_faults import MAX_STEPS, run_fault_module, run_until_killed
-from tests.support.workspaces import list_texts, make_workspace, skill_md
+from tests.support.workspaces import import_upload, list_texts, make_workspace, skill_md
 
 OLD = ["old a", "old b"]
 
@@ -28,8 +28,12 @@ def _run_import(workspace: Workspace, session: str) -> None:
     data = make_zip(
         *(ZipEntry(f"{name}/SKILL.md", skill_md(name, f"new {name}")) for name in names)
     )
-    workspace.importer.import_upload(
-        session, data, "s.zip", ImportOptions(on_conflict=ImportConflict.REPLACE)
+    import_upload(
+        workspace.importer,
+        session,
+        data,
+        "s.zip",
+        ImportOptions(on_conflict=ImportConflict.REPLACE),
     )
 
 
@@ -65,7 +69,7 @@ def _prepare(url: str) -> str:
         workspace.snapshots.save(session, "saved")
         workspace.blocks.delete(session, first.id, first.version)
         for name in ("a", "b"):
-            workspace.importer.import_upload(session, skill_md(name, f"old {name}"), f"{name}.md")
+            import_upload(workspace.importer, session, skill_md(name, f"old {name}"), f"{name}.md")
         return session
 
 

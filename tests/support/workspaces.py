@@ -5,7 +5,13 @@ from itertools import count
 
 from skillhall._internal.catalog.trust.server_gate import ServerGate
 from skillhall._internal.storage.ports import WorkspaceStore
-from skillhall._internal.workspace.importer import OpenedSkills, SkillImporter
+from skillhall._internal.workspace.importer import (
+    DEFAULT_OPTIONS,
+    ImportOptions,
+    ImportResult,
+    OpenedSkills,
+    SkillImporter,
+)
 from skillhall._internal.workspace.unit_of_work import UnitOfWork
 from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import SourceRejected
@@ -45,3 +51,14 @@ def skill_md(name: str, body: str, description: str = "Does one thing.") -> byte
 def list_texts(workspace: Workspace, session: str) -> list[str]:
     """Return the contents of a session's blocks, in order."""
     return [block.content.text for block in workspace.blocks.list(session)]
+
+
+def import_upload(
+    importer: SkillImporter,
+    session: str,
+    data: bytes,
+    name: str,
+    options: ImportOptions = DEFAULT_OPTIONS,
+) -> ImportResult:
+    """Import an uploaded file into a session."""
+    return importer.import_choices(session, importer.read_upload(data, name), options)

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhall._internal.evals.eval_records import Arm
-from skillhall._internal.evals.eval_summary import Spread
-from skillhall._internal.strict_json import InvalidJson, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.evals.eval_summary import ArmSummary, EvalSummary
+    from skillhall._internal.evals.eval_summary import ArmSummary, EvalSummary, Spread
 
 BENCHMARK_FILE = "benchmark.json"
 _DECIMALS = {"pass_rate": 2, "time_seconds": 1, "tokens": 0}
@@ -57,31 +55,6 @@ def render_benchmark(benchmark: Benchmark) -> bytes:
     return ('{\n  "run_summary": {\n' + ",\n".join(sections) + "\n  }\n}\n").encode()
 
 
-def parse_benchmark(data: bytes) -> Benchmark | None:
-    """Return the benchmark in a file of any tool; `None` if it is invalid."""
-    try:
-        value = parse_json(data, unique_keys=True)
-    except InvalidJson:
-        return None
-    summary = value.get("run_summary") if isinstance(value, dict) else None
-    if not isinstance(summary, dict):
-        return None
-    sections = {name: one for name, one in summary.items() if isinstance(one, dict)}
-    delta = sections.pop("delta", {})
-    arms = {
-        name: {
-            metric: Spread(float(spread["mean"]), float(spread["stddev"]))
-            for metric, spread in section.items()
-            if metric in _DECIMALS and _is_spread(spread)
-        }
-        for name, section in sections.items()
-    }
-    numbers = {metric: one for metric, one in delta.items() if metric in _DECIMALS}
-    return Benchmark(
-        arms, {metric: float(one) for metric, one in numbers.items() if _is_number(one)}
-    )
-
-
 def _list_metrics(arm: ArmSummary) -> dict[str, Spread]:
     metrics = {
         "pass_rate": arm.run_pass_rate,
@@ -103,11 +76,3 @@ def _render_arm(arm: str, metrics: Mapping[str, Spread]) -> str:
 def _format(metric: str, value: float) -> str:
     rounded = round(value, _DECIMALS[metric]) + 0.0  # without the sign of a negative zero
     return f"{rounded:.{_DECIMALS[metric]}f}"
-
-
-def _is_spread(value: object) -> bool:
-    return isinstance(value, dict) and all(_is_number(value.get(key)) for key in Spread._fields)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -221,12 +221,6 @@ class SkillImporter:
         budgets = portable.budgets if portable else NO_BUDGETS
         return Sessions(self.unit_of_work).create(name or default_name, budgets, contents)
 
-    def import_upload(
-        self, session: str, data: bytes, filename: str, options: ImportOptions = DEFAULT_OPTIONS
-    ) -> ImportResult:
-        """Import an uploaded file. Raises: same as `read_upload` and `import_choices`."""
-        return self.import_choices(session, self.read_upload(data, filename), options)
-
     def import_choices(
         self, session: str, choices: ImportChoices, options: ImportOptions = DEFAULT_OPTIONS
     ) -> ImportResult:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall._internal.evals.eval_records import (
     AssertionResult,
-    GradedRun,
     RunStatus,
     RunUsage,
     Verdict,
@@ -86,13 +85,6 @@ class RunGrades:
 def find_grader(assertion: EvalAssertion, graders: Sequence[Grader]) -> Grader | None:
     """Return the grader that decides about an assertion."""
     return next((grader for grader in graders if grader.accepts(assertion)), None)
-
-
-async def grade_run(case: EvalCase, stored: StoredRun, graders: Sequence[Grader]) -> GradedRun:
-    """Return the verdicts about all assertions of a run, in their order."""
-    grades = await grade_assertions(case, stored, case.assertions, graders)
-    results = tuple(one.result for one in grades.assertions)
-    return GradedRun(run=stored.record, results=results, judge_usage=grades.judge_usage)
 
 
 async def grade_assertions(
