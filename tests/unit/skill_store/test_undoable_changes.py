@@ -1,10 +1,12 @@
 """Changes of user skills, and undoing them."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from skillhall._internal.skill.lossless_editor import SkillText
+from skillhall._internal.skill_store.file_changes import NewFile, write_files
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall.errors import (
@@ -135,3 +137,14 @@ def test_deletion_of_a_skill_with_links_cannot_be_undone(
     (tmp_path / "run/.agents/skills/pdf/link").symlink_to(tmp_path)
     assert changes.delete("pdf") == ""
     assert contents(changes) == {}
+
+
+def test_change_of_files_can_be_undone(changes: SkillStoreChanges) -> None:
+    before = contents(changes)
+    edit = partial(write_files, new_files=[NewFile("a/run.sh", b"new"), NewFile("b.md", b"b")])
+    result = changes.change_files("pdf", edit, digest(changes))
+    assert contents(changes) == {**before, "pdf/a/run.sh": b"new", "pdf/b.md": b"b"}
+    root = Path(changes.store.location) / "skills/pdf"
+    assert (root / "a/run.sh").stat().st_mode & 0o777 == 0o755
+    changes.undo(result.change_id)
+    assert contents(changes) == before

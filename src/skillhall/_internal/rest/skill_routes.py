@@ -56,6 +56,12 @@ from skillhall._internal.skill_store.collection import (
     SOURCES,
     Collection,
 )
+from skillhall._internal.skill_store.file_changes import (
+    MAX_SKILL_BYTES,
+    NewFile,
+    delete_file,
+    write_files,
+)
 from skillhall._internal.skill_store.serializers import (
     serialize_details,
     serialize_draft,
@@ -67,6 +73,7 @@ from skillhall._internal.skill_store.serializers import (
 )
 from skillhall._internal.skill_store.skill_table import FACETS, ORDERS, SORT_KEYS, SkillQuery
 from skillhall._internal.skill_store.store import ImportReport
+from skillhall._internal.skill_store.undoable_changes import SkillChangeResult
 from skillhall._internal.skill_store.versions.skill_versions import parse_pin
 from skillhall.errors import SkillNotFound, VersionNotFound
 
@@ -107,6 +114,8 @@ _FORM_SCHEMA: dict[str, Any] = {
 _SkillId = Annotated[
     str, path_text("Id of the skill, or of a version: `pdf@4` or `pdf@sha256:…`.", alias="id")
 ]
+_FILE_PATH = f"{_SKILL_PATH}/files/{{path:path}}"
+_FilePath = Annotated[str, path_text("Path of the file in the skill.")]
 _State = Annotated[
     OptionalText,
     Query(description="`draft` returns the newest version, even if it is not approved."),
@@ -333,8 +342,7 @@ def edit_skill(
     Other fields and files stay unchanged.
     """
     text = SkillText(body.name, body.description, body.body)
-    skill, change = collection.edit(skill_id, text, body.digest, actor=actor)
-    return SuccessResponse({**serialize_stored(skill), **_serialize_change(change)})
+    return _respond_edited(collection.edit(skill_id, text, body.digest, actor=actor))
 
 
 @router.post(
@@ -466,7 +474,7 @@ async def get_skill_archive(
 
 
 @router.get(
-    f"{_SKILL_PATH}/files/{{path:path}}",
+    _FILE_PATH,
     response_class=Response,
     responses=describe_download("The file."),
 )
@@ -475,7 +483,7 @@ async def get_skill_file(  # noqa: PLR0913, PLR0917 - the parameters of the requ
     request: Request,
     collection: CollectionDep,
     skill_id: _SkillId,
-    path: Annotated[str, path_text("Path of the file in the skill.")],
+    path: _FilePath,
     state: _State = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
@@ -508,6 +516,78 @@ def _query_table(
         "facets": serialize_facets(found.facets),
         **({"nextCursor": str(end)} if found.ids and end < found.total else {}),
     }
+
+
+_Digest = Annotated[
+    OptionalText,
+    Query(description="Digest of the skill that the change is based on; required."),
+]
+
+
+@router.put(
+    _FILE_PATH,
+    response_model=responses.EditedSkillResponse,
+    responses=BODY_ERRORS | NOT_FOUND | _WRITE_ERRORS | _CONFLICT,
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/octet-stream": {"schema": BINARY_SCHEMA}},
+        }
+    },
+)
+@needs(Action.WRITE_SKILLS)
+async def write_skill_file(  # noqa: PLR0913, PLR0917 - the parameters of the request
+    request: Request,
+    collection: CollectionDep,
+    actor: ActorDep,
+    skill_id: _SkillId,
+    path: _FilePath,
+    digest: _Digest = None,
+    executable: Annotated[
+        OptionalText,
+        Query(description="`true` or `false`; by default as before, or not executable."),
+    ] = None,
+) -> Response:
+    """Write a file of a user skill; the request body is its content."""
+    data = await read_body(request, MAX_SKILL_BYTES)
+    is_executable = None if executable is None else _parse_flag(executable)
+    new = NewFile(path, data, is_executable)
+    edit = partial(write_files, new_files=[new])
+    change = partial(collection.change_files, skill_id, edit, _require(digest), actor=actor)
+    edited = await run_blocking(request, Work.STORE, change)
+    return _respond_edited(edited)
+
+
+@router.delete(
+    _FILE_PATH,
+    response_model=responses.EditedSkillResponse,
+    responses=BAD_REQUEST | NOT_FOUND | _WRITE_ERRORS | _CONFLICT,
+)
+@needs(Action.WRITE_SKILLS)
+@waits_for(Work.STORE)
+def delete_skill_file(
+    collection: CollectionDep,
+    actor: ActorDep,
+    skill_id: _SkillId,
+    path: _FilePath,
+    digest: _Digest = None,
+) -> Response:
+    """Delete a file of a user skill, but not its SKILL.md."""
+    edit = partial(delete_file, path=path)
+    return _respond_edited(collection.change_files(skill_id, edit, _require(digest), actor=actor))
+
+
+def _require(digest: str | None) -> str:
+    if not digest:
+        raise HttpError(
+            "invalid_argument", "'digest' is required: the digest of the skill to change"
+        )
+    return digest
+
+
+def _respond_edited(edited: SkillChangeResult) -> Response:
+    skill, change = edited
+    return SuccessResponse({**serialize_stored(skill), **_serialize_change(change)})
 
 
 def _serialize_change(change: str) -> dict[str, object]:

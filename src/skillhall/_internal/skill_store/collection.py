@@ -106,6 +106,7 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
     from skillhall._internal.skill.lossless_editor import SkillText
+    from skillhall._internal.skill_store.file_changes import ChangeFiles
     from skillhall._internal.skill_store.store import ImportReport, SkillStore
     from skillhall._internal.skill_store.undoable_changes import SkillChangeResult
     from skillhall._internal.skill_store.versions.skill_versions import SkillVersions
@@ -618,6 +619,17 @@ class Collection:
         loaded = load_into_memory(bundle)
         return loaded.files[find_skill_md(loaded)].read(), loaded.digest()
 
+    def read_working_files(self, identity: str) -> Bundle:
+        """Return the files to edit; with review, those of the newest draft.
+
+        Raises: as `check_writable`.
+        """
+        self.check_writable(identity)
+        bundle = self.store.files(identity)
+        if bundle is None:
+            raise SkillNotFound(identity)
+        return load_into_memory(bundle)
+
     def _is_only_draft(self, identity: str) -> bool:
         """Whether a user skill exists, but no version of it is served."""
         is_served = identity in self.snapshot().skills
@@ -763,6 +775,13 @@ class Collection:
         """Edit a user skill. Raises: ReadOnly, and as `SkillStoreChanges.edit`."""
         self.check_writable(identity)
         return self.changes(actor).edit(identity, text, digest)
+
+    def change_files(
+        self, identity: str, change: ChangeFiles, digest: str, *, actor: Actor
+    ) -> SkillChangeResult:
+        """Change files of a user skill. Raises: ReadOnly, as `SkillStoreChanges.change_files`."""
+        self.check_writable(identity)
+        return self.changes(actor).change_files(identity, change, digest)
 
     def delete(self, identity: str, *, actor: Actor, shadowed: bool = False) -> str:
         """Delete a user skill; return the change's id, or "" if it cannot be undone.

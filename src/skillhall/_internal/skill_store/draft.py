@@ -15,7 +15,9 @@ from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.skill_store.input_checks import (
+    EXECUTABLE_MODE,
     SkillSummary,
+    find_skill_md,
     parse_skill_id,
     prepare_bundles,
     prepare_new_skill,
@@ -25,7 +27,9 @@ from skillhall.errors import SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
+    from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.lossless_editor import SkillText
+    from skillhall._internal.skill_store.store import SkillFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +77,34 @@ def draft_skill_md(
     return SkillDraft(identity, (), is_taken, findings, tokens, skill, data)
 
 
+def draft_files(identity: str, compute: Callable[[], SkillFiles]) -> SkillDraft:
+    """Build the draft of a skill with the files that `compute` returns.
+
+    If the skill is rejected, the draft contains only the problems.
+    """
+    try:
+        states = {
+            path: FileState(data, mode == EXECUTABLE_MODE)
+            for path, (data, mode) in compute().items()
+        }
+        bundle = build_bundle(identity, states)
+        skill = prepare_bundles([bundle], identity)[0].skill
+    except SkillhallError as error:
+        return SkillDraft(identity, list_reasons(error), is_taken=False, findings=(), tokens=0)
+    data = states[find_skill_md(bundle)].data
+    tokens = estimate_tokens(parse_skill(data).body)
+    findings = _judge_bundle(identity, data, bundle)
+    return SkillDraft(identity, (), is_taken=False, findings=findings, tokens=tokens, skill=skill)
+
+
 def judge_skill_md(identity: str, data: bytes) -> tuple[JudgedFinding, ...]:
     """Return the findings of a SKILL.md that are not accepted, including risks."""
-    parsed = parse_skill(data, identity, LOCAL_SKILLS.key_case)
     bundle = build_bundle(identity, {SKILL_MD: FileState(data, executable=False)})
+    return _judge_bundle(identity, data, bundle)
+
+
+def _judge_bundle(identity: str, data: bytes, bundle: Bundle) -> tuple[JudgedFinding, ...]:
+    parsed = parse_skill(data, identity, LOCAL_SKILLS.key_case)
     findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter))
     judged = LOCAL_SKILLS.load_policy.judge(f.with_location(f.path or SKILL_MD) for f in findings)
     return tuple(finding for finding in judged if finding.effect is not Effect.ACCEPT)

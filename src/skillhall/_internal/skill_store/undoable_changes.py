@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.install import build_bundle
 from skillhall._internal.installer.install_rules import NO_RULES, InstallRules
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.skill.lossless_editor import edit_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill_store.input_checks import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.lossless_editor import SkillText
+    from skillhall._internal.skill_store.file_changes import ChangeFiles
     from skillhall._internal.skill_store.store import ImportReport, SkillFiles, SkillStore
     from skillhall._internal.storage.history import Verb
 
@@ -72,9 +74,23 @@ class SkillStoreChanges:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
-        """Edit a user skill if `digest` is its current digest.
+        """Edit the SKILL.md of a user skill if `digest` is its current digest.
 
-        Raises: SkillNotFound, StaleVersionError, EditRefused, SkillRejected, UnsafePath, OSError.
+        Raises: as `change_files`, EditRefused.
+        """
+
+        def edit_text(files: SkillFiles) -> SkillFiles:
+            path = next(filter(is_skill_md, sorted(files)))
+            data, mode = files[path]
+            return {**files, path: (edit_skill_md(data, text), mode)}
+
+        return self.change_files(identity, edit_text, digest)
+
+    def change_files(self, identity: str, change: ChangeFiles, digest: str) -> SkillChangeResult:
+        """Change the files of a user skill if `digest` is its current digest.
+
+        Raises: SkillNotFound, StaleVersionError, SkillRejected, UnsafePath, OSError, and errors
+        from `change`.
         """
         results: list[SkillChangeResult] = []
 
@@ -84,18 +100,19 @@ class SkillStoreChanges:
                 raise SkillNotFound(identity)
             if (current := bundle.digest()) != digest:
                 raise StaleVersionError(identity, current)
-            path = find_skill_md(bundle)
-            data = edit_skill_md(bundle.files[path].read(), text)
-            states = {path: FileState(data, bundle.files[path].executable)}
-            edited = prepare_bundles([build_bundle(identity, states)], identity)[0]
-            before, after = self._store_bundle(bundle), None
-            if before is not None:
-                stored = ContentStore(self.data_directory).put(data)
-                after = {**before, path: before[path]._replace(sha256=stored)}
-            change_id = record("update", {identity: (before, after)})
-            results.append(SkillChangeResult(edited.skill, change_id))
+            find_skill_md(bundle)  # raises an error if there is none
             files = read_files(bundle)
-            return {identity: {**files, path: (data, files[path][1])}}
+            changed = change(files)
+            states = {
+                path: FileState(data, mode == EXECUTABLE_MODE)
+                for path, (data, mode) in changed.items()
+            }
+            edited = prepare_bundles([build_bundle(identity, states)], identity)[0]
+            before = self._store_bundle(bundle)
+            after = before and self._store_files(states)
+            change_id = record("update", {identity: (before if after else None, after)})
+            results.append(SkillChangeResult(edited.skill, change_id))
+            return {identity: changed}
 
         with self._record_change() as record:
             self._act("skill.edit").rewrite([identity], compute_files)
@@ -213,11 +230,19 @@ class SkillStoreChanges:
         """Store the files of a bundle; None if some of them cannot be stored."""
         if not self.data_directory or bundle.findings:
             return None
+        try:
+            files = {path: FileState(f.read(), f.executable) for path, f in bundle.files.items()}
+        except SkillhallError:
+            return None
+        return self._store_files(files)
+
+    def _store_files(self, files: Mapping[str, FileState]) -> dict[str, HistoryFile] | None:
+        """Store files in memory; None if some of them cannot be stored."""
         store = ContentStore(self.data_directory)
         try:
             return {
-                path: HistoryFile(store.put(file.read()), file.executable)
-                for path, file in bundle.files.items()
+                path: HistoryFile(store.put(data), executable)
+                for path, (data, executable) in files.items()
             }
         except SkillhallError:
             return None

@@ -36,6 +36,7 @@ from skillhall._internal.web.sessions import import_pages as session_imports
 from skillhall._internal.web.site import Site
 from skillhall._internal.web.skills import (
     edit_pages,
+    file_pages,
     import_pages,
     list_pages,
     policy_pages,
@@ -68,7 +69,12 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/skills/import/{review}", _WRITE, import_pages.confirm, _STORE),
     ("GET", "/policy", _READ, policy_pages.show_policies),
     ("GET", "/skill/{id}", _READ, skill_pages.show_skill),
-    ("GET", "/skill/{id}/files", _READ, skill_pages.list_files),
+    ("GET", "/skill/{id}/files", _READ, file_pages.list_files, _STORE),
+    ("GET", "/skill/{id}/edit-file", _WRITE, file_pages.show_editor, _STORE),
+    ("POST", "/skill/{id}/edit-file", _WRITE, file_pages.save, _STORE),
+    ("POST", "/skill/{id}/edit-file/check", _WRITE, file_pages.check, _STORE),
+    ("POST", "/skill/{id}/delete-file", _WRITE, file_pages.delete, _STORE),
+    ("POST", "/skill/{id}/upload", _WRITE, file_pages.upload, _STORE),
     ("GET", "/skill/{id}/files/{path:path}", _READ, skill_pages.show_file),
     ("GET", "/skill/{id}/edit", _WRITE, edit_pages.show_edit, _STORE),
     ("POST", "/skill/{id}/edit", _WRITE, edit_pages.edit, _STORE),

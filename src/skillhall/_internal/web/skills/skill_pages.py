@@ -57,13 +57,6 @@ def _render_activation(request: PageRequest, details: SkillDetails) -> str:
         return ""
 
 
-def list_files(request: PageRequest) -> Response:
-    """Show the files of a skill."""
-    skill_id = request.path_params["id"]
-    files = tuple(request.collection.bundle(skill_id).files.values())
-    return render(request, "files.html", skill_id, id=skill_id, files=files)
-
-
 def show_file(request: PageRequest) -> Response:
     """Show one file of a skill: highlighted text, or only size and digest."""
     skill_id, path = request.path_params["id"], request.path_params["path"]
@@ -76,6 +69,7 @@ def show_file(request: PageRequest) -> Response:
         f"{path} · {skill_id}",
         id=skill_id,
         path=path,
+        is_editable=request.collection.find(skill_id).source == "user",
         size=len(data),
         digest=f"sha256:{sha256_hex(data)}",
         lines=_highlight_lines(data, path),  # None if it is not text or too large
