@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.tool_definition import get_argument
 from skillhall._internal.storage.usage_log import UsageLog, UsageRecord
-from skillhall.errors import SkillNotFound
+from skillhall.errors import SkillNotApproved, SkillNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ class UsageRecorder:
             return ""
         try:
             name = view.find(str(get_argument(arguments, "name"))).name
-        except SkillNotFound:  # the model made the name up, or the skill is gone by now
+        except (SkillNotFound, SkillNotApproved):  # a made-up name, or the skill is gone or held
             return ""
         self.record("failed" if result.is_error else event, (name,), tokens)
         return name
