@@ -37,7 +37,7 @@ class OpenStreams:
             raise HttpError("overloaded", f"{message}; try again later", headers=_RETRY_HEADERS)
         if self._by_client.get(client, 0) >= self._max_per_client:
             message = f"you have reached the limit of {self._max_per_client} open streams"
-            raise HttpError("overloaded", f"{message}; close one", headers=_RETRY_HEADERS)
+            raise HttpError("overloaded", f"{message}; close one of them", headers=_RETRY_HEADERS)
         self._by_client[client] += 1
         try:
             yield

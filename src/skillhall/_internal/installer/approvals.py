@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from skillhall._internal.installer.lock import LockEntry
 from skillhall._internal.installer.project import Project
@@ -31,33 +31,33 @@ def get_locked_files(entry: LockEntry) -> dict[str, ApprovedFile]:
     }
 
 
-def build_approval(
-    project: Project, key: str, entry: LockEntry, files: Mapping[str, ApprovedFile], verb: str
-) -> Approval:
-    """Return the approval of an installed skill, in its project."""
-    return Approval(
-        compute_approved_digest(files),
-        entry.name or key.rpartition("/")[2],
-        os.path.realpath(project.root),
-        ApprovalDecision.APPROVE,
-        origin="project",
-        source=entry.source,
-        commit=entry.commit,
-        by=os.path.basename(project.settings.home),
-        at=project.clock().isoformat(timespec="seconds"),
-        via=f"skillhall {verb}",
-        reason="its signature is broken; treated as unsigned" if entry.unsigned else "",
-        files=files,
-    )
+def approve_skills(
+    project: Project, verb: str, skills: Iterable[tuple[str, LockEntry, Mapping[str, ApprovedFile]]]
+) -> list[str]:
+    """Approve installed skills: the key, entry and files of each.
 
-
-def record_approvals(project: Project, approvals: Sequence[Approval]) -> list[str]:
-    """Record approvals; return a note if that failed, since the skills are installed anyway.
-
-    Skills in the home folder need no approval.
+    Returns a note if that failed, since the skills are installed anyway. Skills in the home folder
+    need no approval.
     """
     if project.is_user:
         return []
+    approvals = [
+        Approval(
+            compute_approved_digest(files),
+            entry.name or key.rpartition("/")[2],
+            os.path.realpath(project.root),
+            ApprovalDecision.APPROVE,
+            origin="project",
+            source=entry.source,
+            commit=entry.commit,
+            by=os.path.basename(project.settings.home),
+            at=project.clock().isoformat(timespec="seconds"),
+            via=f"skillhall {verb}",
+            reason="its signature is broken; treated as unsigned" if entry.unsigned else "",
+            files=files,
+        )
+        for key, entry, files in skills
+    ]
     try:
         TrustStore(project.settings.data_directory).add(approvals)
     except (SkillhallError, OSError) as error:

@@ -7,11 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.agent_folders import UNIVERSAL_FOLDER, InstallTargets
-from skillhall._internal.installer.approvals import (
-    build_approval,
-    get_locked_files,
-    record_approvals,
-)
+from skillhall._internal.installer.approvals import approve_skills, get_locked_files
 from skillhall._internal.installer.install import (
     install,
     read_bundle_name,
@@ -105,8 +101,7 @@ def _install_entry(
     try:
         if (result := _find_existing(project, key, entry, frozen=frozen)) is not None:
             if result.status is LockedInstallStatus.PRESENT:
-                locked = get_locked_files(entry)
-                record_approvals(project, [build_approval(project, key, entry, locked, "install")])
+                approve_skills(project, "install", [(key, entry, get_locked_files(entry))])
             return result
         opened, bundle = upstream.find(entry, entry.commit)
         new_entry = entry

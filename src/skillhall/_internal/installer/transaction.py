@@ -19,11 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.agent_folders import is_agent_folder
-from skillhall._internal.installer.approvals import (
-    build_approval,
-    hash_states,
-    record_approvals,
-)
+from skillhall._internal.installer.approvals import approve_skills, hash_states
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.lock import (
     Lock,
@@ -103,12 +99,12 @@ class Transaction:
 
     def approve(self) -> None:
         """Approve the written skills, which the user has chosen. Failures only add a note."""
-        approvals = [
-            build_approval(self.project, key, self.entries[key], hash_states(files), self.verb)
+        skills = (
+            (key, self.entries[key], hash_states(files))
             for key, files in self._written_files.items()
             if key in self.entries
-        ]
-        self.notes += record_approvals(self.project, approvals)
+        )
+        self.notes += approve_skills(self.project, self.verb, skills)
 
     def _write_targets(
         self,

@@ -242,7 +242,7 @@ class PromptGate:
         return _get_held_names(gate.clear(revision, skills))
 
     def find_known_held(self, revision: str) -> frozenset[str] | None:
-        """Return the same, or None if files must be read for it. Never blocks."""
+        """Return the names of held skills, or None if files would have to be read. Never blocks."""
         gate = self._gates.get(revision)
         served = None if gate is None else gate.find_cleared(revision)
         return None if served is None else _get_held_names(served)

@@ -63,7 +63,7 @@ def load_schema_library() -> tuple[Any, Any, Any] | None:
 
 
 def limit_memory() -> None:
-    """Limit the memory of this process, where the system can."""
+    """Limit the memory of this process, if the system supports it."""
     if sys.platform != "win32":
         with suppress(OSError, ValueError):  # a lower limit is set already
             resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))

@@ -57,7 +57,7 @@ class Grader(Protocol):
 
     @property
     def identity(self) -> str:
-        """All that its judgments depend on, besides the assertions and the outputs."""
+        """Everything that its judgments depend on, besides the assertions and the outputs."""
 
     def accepts(self, assertion: EvalAssertion) -> bool:
         """Whether it can decide about an assertion."""

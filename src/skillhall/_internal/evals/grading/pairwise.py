@@ -45,7 +45,7 @@ class PairwiseJudge:
     iteration: EvalIteration
 
     async def compare(self, case: EvalCase, baseline: StoredRun) -> RunUsage:
-        """Compare a run with the run of the skill, and return the usage of new requests.
+        """Compare a run with the one that had the skill; return the usage of new requests.
 
         Raises: OSError, ModelUnavailable if every request would fail.
         """

@@ -59,7 +59,7 @@ class RunAgent(Protocol):
         """Close the resources that runs share."""
 
     async def run(self, task: RunTask) -> RunOutcome:
-        """Do a task. Its errors are outcomes, unless every run would have the same one.
+        """Perform a task. Errors become outcomes, unless every run would fail the same way.
 
         Raises: SpendingLimitReached, SkillhallError for an error of every run.
         """

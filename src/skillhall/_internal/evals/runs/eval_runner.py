@@ -85,7 +85,7 @@ class EvalRunner:
         self._working: set[asyncio.Task[RunOutcome]] = set()
 
     async def run(self) -> EvalRunReport:
-        """Do all runs that have no result yet.
+        """Execute all runs that have no result yet.
 
         Raises: OSError, ModelUnavailable if no run could succeed, such as without an API key; Busy
         if another process does the runs.
@@ -122,7 +122,7 @@ class EvalRunner:
                 yield run
 
     async def _work(self, queue: Iterator[tuple[int, PlannedRun]], folders: _RunFolders) -> None:
-        """Do runs until the queue is empty or a limit of all runs is reached."""
+        """Execute runs until the queue is empty or a limit of all runs is reached."""
         for number, run in queue:
             if self._stop_reason:
                 return
@@ -244,7 +244,7 @@ def _create_folder() -> Iterator[Path]:
 
 
 def _remove_abandoned_folders() -> None:
-    """Remove the folders of processes that were killed: nothing locks them any more."""
+    """Remove the folders of processes that were killed: they are no longer locked."""
     if sys.platform == "win32":  # without locks
         return
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER_PREFIX}*"):

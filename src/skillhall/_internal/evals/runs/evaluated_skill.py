@@ -53,7 +53,7 @@ class EvaluatedSkill:
 
     @property
     def has_scripts(self) -> bool:
-        """Whether an agent that gets the skill could run code of it."""
+        """Whether the skill contains code that an agent could run."""
         return any(
             mode & 0o100 or path.startswith(_SCRIPTS) or path.lower().endswith(_SCRIPT_SUFFIXES)
             for path, (_, mode) in _select_agent_files(self.files).items()

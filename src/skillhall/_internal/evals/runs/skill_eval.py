@@ -48,7 +48,7 @@ class SkillEval:
 
     @property
     def missing_runs(self) -> list[PlannedRun]:
-        """The runs that would be done."""
+        """The runs without a stored result."""
         return [
             run
             for run in self.plan.runs
@@ -60,7 +60,7 @@ class SkillEval:
         return estimate_runs(self.plan, self.missing_runs, self.iterations, price)
 
     async def run(self, agent: RunAgent, options: RunningOptions) -> EvalRunReport:
-        """Do the missing runs. Raises: OSError, SkillhallError for an error of every run."""
+        """Execute the missing runs. Raises: OSError, SkillhallError for an error of every run."""
         iteration = (
             open_iteration(self.workspace, self.plan)
             if self.uses_stored_runs

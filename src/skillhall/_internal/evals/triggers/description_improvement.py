@@ -96,7 +96,7 @@ def clean_description(reply: str, skill: str) -> str:
 
 
 def is_better(before: TriggerScore, after: TriggerScore) -> bool:
-    """Whether the share of queries with the right result has grown."""
+    """Whether the share of queries with the right result has increased."""
     return _balanced_accuracy(after) > _balanced_accuracy(before)
 
 

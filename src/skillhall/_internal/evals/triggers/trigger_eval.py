@@ -51,7 +51,7 @@ class TriggerPlan:
 
     @property
     def new_runs(self) -> int:
-        """The number of runs that no earlier command has made."""
+        """The number of runs that still have to be executed."""
         return sum(run.known is None for run in self.runs)
 
     def with_known(self, known: Mapping[tuple[str, int], TriggerReply]) -> TriggerPlan:
@@ -106,7 +106,7 @@ class TriggerEval:
             self.problem = self.problem or str(reached)
 
     async def measure(self, plan: TriggerPlan, *, is_stored: bool = True) -> TriggerResult:
-        """Make the new runs of a plan and return the result.
+        """Execute the new runs of a plan and return the result.
 
         Without `is_stored`, the runs are stored, but not as the result of the skill.
         Raises: Busy if another command makes the runs; ModelUnavailable, OSError.
@@ -146,7 +146,7 @@ class TriggerEval:
         )
 
     def _compute_digest(self, skills: EvaluatedSkills, query: str) -> str:
-        """Return a digest of all that a reply depends on: listing, tools, query and model."""
+        """Return a digest of what a reply depends on: listing, tools, query and model."""
         value = {
             # Results must be the same in another checkout of the same project.
             "request": _render_request(skills, query).replace(

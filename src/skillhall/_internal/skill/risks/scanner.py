@@ -363,7 +363,7 @@ def _check_unread(bundle: Bundle, unread: Sequence[str]) -> Iterator[Finding]:
     reported = (path for path in (*unread, *skipped) if not is_skill_md(path))
     if paths := [path for path in reported if not path.lower().endswith(_MEDIA_EXTENSIONS)]:
         message = f"too large or unreadable, not scanned: {_format_names(paths)}"
-        yield Finding(Code.SCAN_INCOMPLETE, message, hint="check them yourself")
+        yield Finding(Code.SCAN_INCOMPLETE, message, hint="review them manually")
 
 
 def _format_names(paths: Sequence[str]) -> str:

@@ -223,7 +223,7 @@ class ReviewedFolderStore(MirroredStore):
 
 
 def end_reviews(table: SqlVersionTable, run_directory: str, at: str, *, may_end: bool) -> None:
-    """Record that the skills of a run directory are not reviewed, if they were.
+    """Record that the skills of a run directory are no longer reviewed.
 
     Raises: ConfigInvalid unless `may_end`, DatabaseUnavailable, DatabaseFull.
     """

@@ -213,7 +213,7 @@ class UserAccounts:
         return self.table.change(user, actor, "disable", now, values, keeps_administrator=True)
 
     def enable(self, name: str, actor: Actor) -> StoredUser:
-        """Accept a disabled user again. Raises: UserNotFound, DatabaseUnavailable."""
+        """Let a disabled user sign in again. Raises: UserNotFound, DatabaseUnavailable."""
         return self.table.change(self.find(name), actor, "enable", self._now(), {"disabled": None})
 
     def remove(self, name: str, actor: Actor) -> None:
