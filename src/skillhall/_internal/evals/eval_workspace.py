@@ -83,7 +83,8 @@ class EvalIteration:
                     folder.remove_atomically(name)
             folder.create_folder(OUTPUTS_FOLDER, outputs)
             folder.write_file(TRANSCRIPT_FILE, render_json(transcript) + b"\n")
-            folder.write_file(TIMING_FILE, render_timing(record.usage))
+            # `run.json` has the same numbers, so a crash may damage this file.
+            folder.write_file(TIMING_FILE, render_timing(record.usage), fsync=False)
             folder.write_file(RUN_FILE, render_run(record, digest))
 
     def read_run(self, key: RunKey) -> StoredRun | None:

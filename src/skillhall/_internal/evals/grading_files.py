@@ -109,8 +109,10 @@ def write_verdicts(iteration: EvalIteration, run: RunRecord, stored: StoredVerdi
         "judge_usage": serialize_usage(stored.judge_usage),
     }
     with iteration.open_folder(iteration.run_path(run.key)) as folder:
-        folder.write_file(GRADING_FILE, render_grading(documented), _FILE_MODE)
-        folder.write_file(VERDICTS_FILE, render_json(value) + b"\n", _FILE_MODE)
+        # Verdicts of checks cost nothing, so they are made again if a crash has damaged them.
+        is_paid = stored.judge_usage.requests > 0
+        folder.write_file(GRADING_FILE, render_grading(documented), _FILE_MODE, fsync=is_paid)
+        folder.write_file(VERDICTS_FILE, render_json(value) + b"\n", _FILE_MODE, fsync=is_paid)
 
 
 def read_verdicts(iteration: EvalIteration, run: RunRecord) -> StoredVerdicts | None:

@@ -16,14 +16,14 @@ from pydantic_ai.settings import ModelSettings
 
 from skillhall._internal.agents.chat.chat import REQUEST_TIMEOUT
 from skillhall._internal.agents.chat.models import open_model, to_model_unavailable
-from skillhall._internal.evals.eval_records import RunUsage
+from skillhall._internal.evals.run_agents.agent_conversation import build_usage
 from skillhall._internal.evals.runs.model_prices import find_price
 from skillhall.errors import ModelUnavailable
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
-    from pydantic_ai.result import StreamedRunResult
 
+    from skillhall._internal.evals.eval_records import RunUsage
     from skillhall._internal.evals.runs.run_limits import ModelPrice
 
 MAX_REPLY_LENGTH = 200_000  # characters
@@ -69,19 +69,9 @@ class TextModel:
                     text += delta
                     if len(text) > MAX_REPLY_LENGTH:
                         break
-                return TextReply(text[:MAX_REPLY_LENGTH], self._read_usage(result, started))
+                usage = build_usage(result.usage, self.price, started)
+                return TextReply(text[:MAX_REPLY_LENGTH], usage)
         except TimeoutError:
             raise ModelUnavailable(self.name, "the provider timed out", "try again") from None
         except (AgentRunError, UserError) as error:
             raise to_model_unavailable(error, self.name) from None
-
-    def _read_usage(self, result: StreamedRunResult[None, str], started: float) -> RunUsage:
-        usage = result.usage
-        tokens = usage.input_tokens, usage.output_tokens
-        return RunUsage(
-            requests=usage.requests,
-            input_tokens=tokens[0],
-            output_tokens=tokens[1],
-            duration_ms=round((time.monotonic() - started) * 1000),
-            cost=None if self.price is None else self.price.cost_of(*tokens),
-        )

@@ -94,14 +94,18 @@ class WritableFolder(Folder):
         """
         return open(os.open(self._locate(name), _CREATE_FLAGS, 0o600, dir_fd=self._handle), "wb")
 
-    def write_file(self, name: str, data: bytes, mode: int = 0o644) -> None:
-        """Create or replace a regular file atomically. Raises: OSError, NotAFile."""
+    def write_file(self, name: str, data: bytes, mode: int = 0o644, *, fsync: bool = True) -> None:
+        """Create or replace a regular file atomically. Raises: OSError, NotAFile.
+
+        Without `fsync`, a crash of the system can leave an empty file.
+        """
         if self.entry_kind(name) not in (None, EntryKind.FILE):
             raise NotAFile(name)
         with self.staging_name() as temporary:
-            self.create_file(temporary, data, mode)
+            self.create_file(temporary, data, mode, fsync=fsync)
             self.rename(temporary, name)
-        self.sync()
+        if fsync:
+            self.sync()
 
     def create_folder(
         self, name: str, files: Mapping[str, tuple[bytes, int]], *, fsync: bool = True

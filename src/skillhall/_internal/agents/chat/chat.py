@@ -118,12 +118,11 @@ class Chat:
     async def _convert_events(self, events: AgentRunEvents[str]) -> AsyncIterator[ChatEvent]:
         length = 0
         async for event in events:
-            length += _count_written(event)
+            length += count_written(event)
             if self.max_reply_length is not None and length > self.max_reply_length:
                 raise TooLarge("reply", self.max_reply_length, "characters")
             while self._pending_events:
                 yield self._pending_events.popleft()
-            text = ""
             if isinstance(event, AgentRunResultEvent):
                 self._history = event.result.all_messages()
                 usage = event.result.usage
@@ -133,15 +132,20 @@ class Chat:
                     input_tokens=usage.input_tokens,
                     output_tokens=usage.output_tokens,
                 )
-            elif isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-                text = event.part.content
-            elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-                text = event.delta.content_delta
-            if text:
+            elif text := read_text(event):
                 yield TextDelta(text=text)
 
 
-def _count_written(event: AgentStreamEvent | AgentRunResultEvent[str]) -> int:
+def read_text(event: AgentStreamEvent) -> str:
+    """Return the text for the user that the model wrote in an event."""
+    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+        return event.part.content
+    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+        return event.delta.content_delta
+    return ""
+
+
+def count_written(event: AgentStreamEvent | AgentRunResultEvent[str]) -> int:
     """Return the number of characters that the model wrote in an event."""
     written: object = None
     if isinstance(event, PartStartEvent):

@@ -119,7 +119,7 @@ class IterationGrading:
         result = StoredVerdicts(digest_record(run), tuple(verdicts), add_usages(usages))
         is_reused = not missing and earlier is not None
         if result != earlier:
-            write_verdicts(self.iteration, run, result)
+            await asyncio.to_thread(write_verdicts, self.iteration, run, result)
         self._count(stored, result, grades.judge_usage, is_reused=is_reused)
 
     def _count(

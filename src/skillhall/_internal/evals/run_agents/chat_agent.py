@@ -6,18 +6,20 @@ Needs the `pydantic-ai` extra.
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
+from pydantic_ai.exceptions import AgentRunError, UsageLimitExceeded, UserError
+
 from skillhall._internal.agents.agent_skills import AgentSkills, GatedAgentSkills
-from skillhall._internal.agents.chat.chat import Chat
-from skillhall._internal.agents.chat.events import Done, SkillLoaded, TextDelta
-from skillhall._internal.agents.config.agent_config import AgentBudgets, AgentDefinition
+from skillhall._internal.agents.chat.events import SkillLoaded
+from skillhall._internal.agents.chat.models import open_model, to_model_unavailable
+from skillhall._internal.agents.config.agent_config import AgentDefinition
 from skillhall._internal.agents.instruction_skills import InstructionSource
 from skillhall._internal.catalog.trust.gate import OPEN_GATE
-from skillhall._internal.evals.eval_records import RunStatus, RunUsage
+from skillhall._internal.evals.eval_records import RunStatus
+from skillhall._internal.evals.run_agents.agent_conversation import AgentConversation
 from skillhall._internal.evals.run_agents.chat_transcript import build_transcript
 from skillhall._internal.evals.run_agents.folder_tools import READABLE_EXTENSIONS, FolderTools
 from skillhall._internal.evals.run_agents.run_agent import RunOutcome
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from skillhall._internal.agents.agent_skills import AgentSkillsSnapshot
+    from skillhall._internal.agents.chat.events import ToolEvent
     from skillhall._internal.evals.run_agents.run_agent import RunTask
     from skillhall._internal.evals.runs.run_limits import ModelPrice
     from skillhall._internal.settings import Settings
@@ -42,7 +45,6 @@ INSTRUCTIONS = (
     "asking questions, then reply with the result."
 )
 _ERRORS_OF_EVERY_RUN = ("unauthenticated", "invalid_argument")
-_MAX_STORED_REPLY = 64 * 1024  # characters of a reply that exceeded the limit
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,12 +82,19 @@ class ChatAgent:
 
         Raises: SpendingLimitReached, ModelUnavailable if every run would fail.
         """
-        conversation = _RunConversation(self, task)
-        start = time.monotonic()
+        skills = self.open_skills(task)
+        loaded_skills: dict[str, None] = {}
+
+        def note_event(event: ToolEvent) -> None:
+            if isinstance(event, SkillLoaded):
+                loaded_skills[event.skill] = None
+
+        model = self.model or open_model(self.model_name)
+        conversation = AgentConversation(skills, model, note_event, task.limits.max_output)
         status, reason = RunStatus.COMPLETED, ""
         try:
             async with asyncio.timeout(task.limits.timeout) as timeout:
-                await conversation.send()
+                await self._send(conversation, task)
         except TimeoutError:
             if not timeout.expired():
                 raise
@@ -93,34 +102,38 @@ class ChatAgent:
         except TooLarge:
             status = RunStatus.LIMITED
             reason = f"the limit of {task.limits.max_output} bytes of output"
+        except UsageLimitExceeded:
+            status = RunStatus.LIMITED
+            reason = f"the limit of {task.limits.max_requests} requests"
         except SkillhallError as error:
             if error.code in _ERRORS_OF_EVERY_RUN:
                 raise
             status, reason = RunStatus.FAILED, str(error)
-            if conversation.chat.usage.requests >= task.limits.max_requests:
-                status = RunStatus.LIMITED
-                reason = f"the limit of {task.limits.max_requests} requests"
-        duration = round((time.monotonic() - start) * 1000)
         return RunOutcome(
             status=status,
             reason=f"{reason} was reached" if status is RunStatus.LIMITED else reason,
-            reply=conversation.reply,
-            loaded_skills=tuple(conversation.loaded_skills),
-            usage=self.read_usage(conversation.chat, duration),
-            transcript=build_transcript(conversation.chat),
+            reply=conversation.written if conversation.reply is None else conversation.reply,
+            loaded_skills=tuple(loaded_skills),
+            usage=conversation.read_usage(self.price),
+            transcript=build_transcript(conversation.messages),
         )
 
-    def read_usage(self, chat: Chat, duration_ms: int = 0) -> RunUsage:
-        """Return the usage of a chat so far, as counted by the provider."""
-        usage = chat.usage
-        tokens = usage.input_tokens, usage.output_tokens
-        return RunUsage(
-            requests=usage.requests,
-            input_tokens=tokens[0],
-            output_tokens=tokens[1],
-            duration_ms=duration_ms,
-            cost=None if self.price is None else self.price.cost_of(*tokens),
-        )
+    async def _send(self, conversation: AgentConversation, task: RunTask) -> None:
+        """Send the prompt. Raises: SkillhallError, UsageLimitExceeded, SpendingLimitReached."""
+        tools = FolderTools(task.folder, task.limits.max_output).tools()
+        if self.allows_scripts:
+            tools = (*tools, build_script_tool(task, conversation.tools))
+        conversation.tools.extra_tools = tools
+        conversation.tools.task = task.prompt
+        message = conversation.tools.expand_message(task.prompt).text
+        try:
+            async with aclosing(conversation.send(message, task.limits.max_requests)) as requests:
+                async for _ in requests:  # the runner counts the usage of a run that has ended
+                    task.report_usage(conversation.read_usage(self.price))
+        except UsageLimitExceeded:
+            raise
+        except (AgentRunError, UserError) as error:
+            raise to_model_unavailable(error, self.model_name) from None
 
     def open_skills(self, task: RunTask) -> AgentSkills:
         """Return the skills for a task. Runs with the same skills read them only once."""
@@ -130,7 +143,6 @@ class ChatAgent:
                 "eval",
                 skills=(InstructionSource(str(task.skills)),),
                 instructions=INSTRUCTIONS,
-                budgets=AgentBudgets(requests=task.limits.max_requests),
                 read_extensions=READABLE_EXTENSIONS,
             )
             # The user named the skills, and the command has checked the rules about them. A copy
@@ -152,36 +164,3 @@ class _RunSkills(AgentSkills):
     def snapshot(self) -> AgentSkillsSnapshot:
         """Return the snapshot of the shared skills."""
         return self._shared.snapshot()
-
-
-class _RunConversation:
-    """The conversation of one run."""
-
-    def __init__(self, agent: ChatAgent, task: RunTask) -> None:
-        self._agent = agent
-        self._task = task
-        self.reply = ""
-        self.loaded_skills: dict[str, None] = {}
-        self.chat = Chat(agent.open_skills(task), agent.model or agent.model_name)
-        self.chat.max_reply_length = task.limits.max_output
-        tools = FolderTools(task.folder, task.limits.max_output).tools()
-        if agent.allows_scripts:
-            tools = (*tools, build_script_tool(task, self.chat.tools))
-        self.chat.tools.extra_tools = tools
-
-    async def send(self) -> None:
-        """Send the prompt and read the reply. Raises: SkillhallError, SpendingLimitReached."""
-        requests = 0
-        async with aclosing(self.chat.send(self._task.prompt)) as events:
-            async for event in events:
-                if isinstance(event, TextDelta):
-                    if len(self.reply) < _MAX_STORED_REPLY:
-                        self.reply += event.text
-                elif isinstance(event, SkillLoaded):
-                    self.loaded_skills[event.skill] = None
-                elif isinstance(event, Done):
-                    self.reply = event.text
-                    return  # the runner counts the usage of a run that has ended
-                if self.chat.usage.requests != requests:
-                    requests = self.chat.usage.requests
-                    self._task.report_usage(self._agent.read_usage(self.chat))

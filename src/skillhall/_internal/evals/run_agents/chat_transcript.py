@@ -1,4 +1,4 @@
-"""Transcripts of chats, in a form that does not depend on the provider."""
+"""Transcripts of conversations, in a form that does not depend on the provider."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from pydantic_ai.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pydantic_ai.messages import ModelMessage
 
-    from skillhall._internal.agents.chat.chat import Chat
     from skillhall._internal.evals.run_agents.run_agent import Transcript
 
 
-def build_transcript(chat: Chat) -> Transcript:
-    """Return the messages of a chat, the system prompt first."""
+def build_transcript(messages: Iterable[ModelMessage]) -> Transcript:
+    """Return the messages of a conversation, the system prompt first."""
     entries: Transcript = []
-    for message in chat.messages:
+    for message in messages:
         if isinstance(message, ModelRequest):
             if message.instructions and not entries:
                 entries.append({"role": "system", "content": message.instructions})

@@ -97,6 +97,6 @@ def _write_below(root: str, parts: tuple[str, ...], data: bytes) -> None:
         for part in parts[:-1]:
             parent, folder = folder, folder.open_folder(part, create=True)
             parent.close()
-        folder.write_file(parts[-1], data)
+        folder.write_file(parts[-1], data, fsync=False)  # the folder is temporary
     finally:
         folder.close()

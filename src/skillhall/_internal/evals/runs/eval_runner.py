@@ -83,6 +83,7 @@ class EvalRunner:
         self._reused = 0
         self._stop_reason = ""
         self._working: set[asyncio.Task[RunOutcome]] = set()
+        self._slots = asyncio.Semaphore(self.jobs)
 
     async def run(self) -> EvalRunReport:
         """Execute all runs that have no result yet.
@@ -95,7 +96,8 @@ class EvalRunner:
             folders = _RunFolders(self.plan, folder)
             try:
                 async with self.agent, asyncio.TaskGroup() as workers:
-                    for _ in range(self.jobs):
+                    # Half of the workers prepare runs while the agent does those of the others.
+                    for _ in range(2 * self.jobs):
                         workers.create_task(self._work(queue, folders))
             except BaseExceptionGroup as group:
                 raise group.exceptions[0] from None
@@ -124,13 +126,14 @@ class EvalRunner:
     async def _work(self, queue: Iterator[tuple[int, PlannedRun]], folders: _RunFolders) -> None:
         """Execute runs until the queue is empty or a limit of all runs is reached."""
         for number, run in queue:
-            if self._stop_reason:
+            if self._is_stopped():
                 return
             task = await asyncio.to_thread(folders.create, number, run)
             try:
-                outcome = await self._do(run, task)
-                if outcome is not None:
-                    await asyncio.to_thread(self._store, run, outcome, task.folder)
+                async with self._slots:
+                    outcome = None if self._is_stopped() else await self._do(run, task)
+                    if outcome is not None:
+                        await asyncio.to_thread(self._store, run, outcome, task.folder)
             finally:
                 await asyncio.to_thread(shutil.rmtree, task.folder.parent, ignore_errors=True)
 
@@ -157,6 +160,9 @@ class EvalRunner:
             self._stop(str(reached))  # this run has ended, so its result is stored
         self.spending.finish(run.key)
         return outcome
+
+    def _is_stopped(self) -> bool:
+        return bool(self._stop_reason)
 
     def _stop(self, reason: str) -> None:
         """Start no further runs, and cancel those that wait for a model."""

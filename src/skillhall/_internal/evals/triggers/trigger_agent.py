@@ -6,28 +6,22 @@ Pydantic AI is imported here, so commands load this module only when they need i
 from __future__ import annotations
 
 import asyncio
-import time
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pydantic_ai import Agent
 from pydantic_ai.exceptions import AgentRunError, UsageLimitExceeded, UserError
-from pydantic_ai.settings import ModelSettings
-from pydantic_ai.usage import UsageLimits
 
-from skillhall._internal.agents.adapters.pydantic_ai import SkillsToolset
-from skillhall._internal.agents.agent_tools import AgentTools
-from skillhall._internal.agents.chat.chat import REQUEST_TIMEOUT
 from skillhall._internal.agents.chat.events import FileRead, SkillLoaded
 from skillhall._internal.agents.chat.models import to_model_unavailable
 from skillhall._internal.agents.file_tools import SkillFileResolver
-from skillhall._internal.evals.eval_records import RunStatus, RunUsage
+from skillhall._internal.evals.eval_records import RunStatus
+from skillhall._internal.evals.run_agents.agent_conversation import AgentConversation
 from skillhall._internal.evals.triggers.trigger_records import MAX_REQUESTS, TriggerReply
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
-    from pydantic_ai.run import AgentRun
 
     from skillhall._internal.agents.chat.events import ToolEvent
     from skillhall._internal.evals.runs.run_limits import ModelPrice
@@ -51,34 +45,22 @@ class TriggerAgent:
 
         Raises: ModelUnavailable, if no query can be answered.
         """
-        conversation = _Conversation(self.skills)
-        tools = AgentTools(self.skills, conversation.note_event)
-        tools.task = query
-        agent = Agent(
-            self.model,
-            toolsets=[SkillsToolset(self.skills, tools)],
-            model_settings=ModelSettings(timeout=min(self.timeout, REQUEST_TIMEOUT)),
-        )
-        started = time.monotonic()
-        limits = UsageLimits(request_limit=MAX_REQUESTS)
-        status, reason, reply, usage = RunStatus.COMPLETED, "", "", RunUsage()
+        used = _UsedSkills(self.skills)
+        conversation = AgentConversation(self.skills, self.model, used.note_event)
+        conversation.tools.task = query
+        status, reason = RunStatus.COMPLETED, ""
         try:
             async with (
                 asyncio.timeout(self.timeout),
-                agent.iter(query, usage_limits=limits) as run,
+                aclosing(conversation.send(query, MAX_REQUESTS, self.timeout)) as requests,
             ):
-                try:
-                    async for _ in run:
-                        if conversation.loaded:
-                            break
-                except UsageLimitExceeded:
-                    reason = f"no skill loaded in {MAX_REQUESTS} requests"
-                finally:
-                    usage = _sum_usage(run, self.price, started)
-                text = "" if run.result is None else run.result.output
-                reply = redact_secrets(text)[:MAX_REPLY_LENGTH]
+                async for _ in requests:
+                    if used.names:
+                        break
         except TimeoutError:
             status, reason = RunStatus.LIMITED, f"no reply in {self.timeout:g} seconds"
+        except UsageLimitExceeded:
+            reason = f"no skill loaded in {MAX_REQUESTS} requests"
         except (AgentRunError, UserError) as error:
             unavailable = to_model_unavailable(error, self.model_name)
             if unavailable.code == "unauthenticated":
@@ -86,42 +68,30 @@ class TriggerAgent:
             status, reason = RunStatus.FAILED, str(unavailable)
         return TriggerReply(
             status=status,
-            loaded_skills=tuple(dict.fromkeys(conversation.loaded)),
+            loaded_skills=tuple(dict.fromkeys(used.names)),
             reason=reason,
-            reply=reply,
-            usage=usage,
+            reply=redact_secrets(conversation.reply or "")[:MAX_REPLY_LENGTH],
+            usage=conversation.read_usage(self.price),
         )
 
 
 @dataclass(slots=True)
-class _Conversation:
+class _UsedSkills:
     """The skills that a conversation has used."""
 
     skills: EvaluatedSkills
-    loaded: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
 
     def note_event(self, event: ToolEvent) -> None:
         """Record a skill that was loaded, or one of its files that was read."""
         if isinstance(event, SkillLoaded):
-            self.loaded.append(event.skill)
+            self.names.append(event.skill)
         elif isinstance(event, FileRead):
             name = event.skill or self._find_skill(event.path)
-            self.loaded += [name] if name else []
+            self.names += [name] if name else []
 
     def _find_skill(self, path: str) -> str:
         """Return the name of the skill that contains the file; "" if none does."""
         resolver = SkillFileResolver(self.skills.current_view(), self.skills.get_directory)
         file = resolver.find(path)
         return "" if file is None else file.skill_name
-
-
-def _sum_usage(run: AgentRun[None, str], price: ModelPrice | None, started: float) -> RunUsage:
-    usage = run.usage
-    tokens = usage.input_tokens, usage.output_tokens
-    return RunUsage(
-        requests=usage.requests,
-        input_tokens=tokens[0],
-        output_tokens=tokens[1],
-        duration_ms=round((time.monotonic() - started) * 1000),
-        cost=None if price is None else price.cost_of(*tokens),
-    )
