@@ -87,6 +87,18 @@ def test_undone_deletion_restores_executables(changes: SkillStoreChanges) -> Non
     assert script.stat().st_mode & 0o111
 
 
+def test_several_skills_are_deleted_and_restored_together(changes: SkillStoreChanges) -> None:
+    make_skill(Path(changes.store.location) / "skills", "csv")
+    before = contents(changes)
+    with pytest.raises(SkillNotFound):
+        changes.delete_all(["csv", "gone"])
+    assert contents(changes) == before
+    change = changes.delete_all(["csv", "pdf"])
+    assert contents(changes) == {}
+    assert [*changes.undo(change).entries] == ["csv", "pdf"]
+    assert contents(changes) == before
+
+
 def test_replacing_and_adding_imports_can_be_undone(changes: SkillStoreChanges) -> None:
     before = contents(changes)
     bundle = make_bundle({"SKILL.md": make_skill_md("pdf", "Other.")})

@@ -73,7 +73,7 @@ from skillhall._internal.skill_store.versions.pinned_versions import PinnedSkill
 from skillhall._internal.skill_store.versions.skill_versions import PUBLIC_STATES, parse_pin
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
 from skillhall._internal.sources.archive.upload import build_bundles, read_archive_or_skill_md
-from skillhall._internal.sources.archive.zip_writer import pack_bundle
+from skillhall._internal.sources.archive.zip_writer import pack_bundle, pack_bundles
 from skillhall._internal.sources.base import OpenedSource, Ref
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.candidate import format_os_error
@@ -87,6 +87,7 @@ from skillhall.errors import (
     SkillNotApproved,
     SkillNotFound,
     SourceRejected,
+    TooLarge,
     VersionYanked,
     without_credentials,
 )
@@ -121,6 +122,7 @@ REPOSITORY_SOURCE = "repository"
 MAX_PAGE_SIZE = 1000  # skills
 MAX_IMPORT_FILES = DEFAULT_ARCHIVE_LIMITS.entries  # per import
 TABLE_TTL = 2.0  # seconds, while a thread examines the skills
+MAX_ARCHIVED_BYTES = 100 * 1024 * 1024  # of several skills in one archive
 MAX_EXAMINED_AT_ONCE = 50  # skills, by a request for the table
 _SOURCE_LABELS = {USER: "on this server", SYSTEM: "part of this server"}
 _UNKNOWN_ORIGIN = RepositoryOrigin("a repository")
@@ -368,6 +370,19 @@ class Collection:
         """Return the ids of the best matches in a snapshot, each followed by its copies."""
         groups, _ = self.get_index(snapshot).find(query, MAX_PAGE_SIZE)
         return [skill.id for group in groups for skill in group]
+
+    def archive_all(self, ids: Iterable[str]) -> bytes:
+        """Pack the published files of several skills as a zip file, with one folder for each.
+
+        Raises: as `find_available`, TooLarge, and errors from reading.
+        """
+        bundles, size = {}, 0
+        for identity in ids:
+            bundle = bundles[identity] = self.cleared_bundle(identity)
+            size += sum(file.size for file in bundle.files.values())
+            if size > MAX_ARCHIVED_BYTES:
+                raise TooLarge("skills.zip", MAX_ARCHIVED_BYTES)
+        return pack_bundles(bundles)
 
     def serialize_row(self, snapshot: CollectionSnapshot, identity: str) -> dict[str, object]:
         """Serialize a skill as a row of the table, with its facts."""
@@ -794,6 +809,15 @@ class Collection:
             self.check_writable(identity)
         return self.changes(actor).delete(identity, shadowed=shadowed)
 
+    def delete_all(self, ids: Sequence[str], *, actor: Actor) -> str:
+        """Delete several user skills; return the change's id, as `delete`.
+
+        Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
+        """
+        for identity in ids:
+            self.check_writable(identity)
+        return self.changes(actor).delete_all(ids)
+
     def shadowed_bundle(self, identity: str) -> Bundle:
         """Open all published files of the user skill that a system skill shadows.
 
@@ -818,6 +842,13 @@ class Collection:
         if entry.source != USER:
             shadowed = self.snapshot().shadowed.get(identity, ())
             raise ReadOnly(identity, shadows=any(skill.source == USER for skill in shadowed))
+
+    def is_writable(self, identity: str) -> bool:
+        """Whether a skill is a user skill. Raises: SkillNotFound."""
+        with suppress(ReadOnly):
+            self.check_writable(identity)
+            return True
+        return False
 
     def artifacts(self, snapshot: CollectionSnapshot | None = None) -> Iterator[SkillArtifact]:
         """Iterate over the published skills as downloads, sorted by id."""

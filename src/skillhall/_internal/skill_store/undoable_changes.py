@@ -157,6 +157,27 @@ class SkillStoreChanges:
             self._act("skill.delete").delete(identity, shadowed=shadowed)
         return change
 
+    def delete_all(self, ids: Sequence[str]) -> str:
+        """Delete several user skills in one step; return the change's id, as `delete`.
+
+        Raises: SkillNotFound, UnsafePath, OSError, DatabaseUnavailable.
+        """
+        changes: list[str] = []
+
+        def compute_files(present: Mapping[str, Bundle | None]) -> Mapping[str, SkillFiles | None]:
+            entries: dict[str, tuple[_StoredFiles, _StoredFiles]] = {}
+            for identity in ids:
+                bundle = present[identity]
+                if bundle is None:
+                    raise SkillNotFound(identity)
+                entries[identity] = self._store_bundle(bundle), None
+            changes.append(record("remove", entries))
+            return dict.fromkeys(ids)
+
+        with self._record_change() as record:
+            self._act("skill.delete").rewrite(ids, compute_files)
+        return changes[-1]
+
     def can_undo(self, identity: str) -> bool:
         """Whether the skill exists and a change to it could be undone."""
         present = self.store.files(identity)

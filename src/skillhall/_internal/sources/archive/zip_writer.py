@@ -8,7 +8,9 @@ import zlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skillhall._internal.skill.bundle import Bundle
+    from collections.abc import Mapping
+
+    from skillhall._internal.skill.bundle import Bundle, SkillFile
 
 _FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # the earliest in the zip format
 _REGULAR_TYPE, _FILE_MODE, _EXECUTABLE_MODE = 0o100000, 0o644, 0o755
@@ -22,9 +24,27 @@ def pack_bundle(bundle: Bundle) -> bytes:
 
     Raises: SkillhallError if a file cannot be read.
     """
+    return _pack(bundle.files)
+
+
+def pack_bundles(bundles: Mapping[str, Bundle]) -> bytes:
+    """Pack several bundles as a zip file, each in the folder with its key.
+
+    Raises: SkillhallError if a file cannot be read.
+    """
+    return _pack(
+        {
+            f"{folder}/{path}": file
+            for folder, bundle in bundles.items()
+            for path, file in bundle.files.items()
+        }
+    )
+
+
+def _pack(files: Mapping[str, SkillFile]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, file in sorted(bundle.files.items()):
+        for path, file in sorted(files.items()):
             data = file.read()
             entry = zipfile.ZipInfo(path, _FIXED_TIMESTAMP)
             # Readers may mistake a file with a very high compression ratio for a zip bomb.

@@ -7,6 +7,7 @@ from markupsafe import Markup
 from starlette.responses import Response
 
 from skillhall._internal.evals.reports.served_results import find_served_overview
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import sha256_hex
@@ -17,6 +18,8 @@ from skillhall._internal.web.rendering import render
 from skillhall._internal.web.skills.eval_card import build_eval_card
 from skillhall.errors import SkillNotApproved
 
+MAX_PEEKED = 8  # findings and files
+MAX_PEEKED_CHARACTERS = 4_000  # of the instructions
 MAX_TEXT_BYTES = 512 * 1024  # larger files are not shown
 _SOURCE_FOLDERS = {source: folder for folder, source in LOCAL_SKILLS.roots}
 
@@ -55,6 +58,31 @@ def _render_activation(request: PageRequest, details: SkillDetails) -> str:
         return request.site.default_agent_skills.render_activation_text(details.entry.id)
     except SkillNotApproved:
         return ""
+
+
+def peek(request: PageRequest) -> Response:
+    """Show the beginning of a skill, for the panel next to the list."""
+    skill_id = request.path_params["id"]
+    details = request.collection.details(skill_id)
+    files_url = f"/skill/{quote(skill_id, safe='')}/files"
+    return render(
+        request,
+        "peek.html",
+        details.entry.name,
+        entry=details.entry,
+        facts=request.collection.facts.get_or_default(request.collection.find(skill_id)),
+        findings=_split_findings(details.findings)[1][:MAX_PEEKED],
+        files=details.files[:MAX_PEEKED],
+        body=request.site.markdown.render(_cut(details.body), files_url),
+        is_editable=details.entry.source == "user" and request.may(Action.WRITE_SKILLS),
+    )
+
+
+def _cut(text: str) -> str:
+    """Return the paragraphs at the beginning of a text."""
+    if len(text) <= MAX_PEEKED_CHARACTERS:
+        return text
+    return text[:MAX_PEEKED_CHARACTERS].rpartition("\n\n")[0] or text[:MAX_PEEKED_CHARACTERS]
 
 
 def show_file(request: PageRequest) -> Response:
