@@ -23,6 +23,7 @@ from skillhall._internal.skill.bundle import (
     RelativePath,
     compute_digest,
     is_in_version_control_folder,
+    sha256_hex,
 )
 from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.strict_json import InvalidJson, JsonObject, render_json
@@ -132,7 +133,7 @@ def to_locked_files(bundle: Bundle) -> tuple[LockedFile, ...]:
     return tuple(
         LockedFile(
             path,
-            file.digest().removeprefix("sha256:"),
+            sha256_hex(file.read()),
             file.size,
             "100755" if file.executable else "100644",
         )

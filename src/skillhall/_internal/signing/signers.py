@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cryptography import x509
     from sigstore.verify import Verifier
 
+    from skillhall._internal.policy.trust.policy_file import SignerEntry
     from skillhall._internal.signing.sigstore_identity import IdentityPolicy
     from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle
 
@@ -98,3 +99,17 @@ class IdentitySigner:
 
 
 Signer = KeySigner | CertificateSigner | IdentitySigner
+
+
+def load_signer(entry: SignerEntry, data: bytes, path: str) -> Signer:
+    """Return the signer of a policy's entry; `data` is the content of its file, if it names one.
+
+    Raises: ConfigInvalid.
+    """
+    if entry.identity and not entry.trusted_root:
+        return IdentitySigner(entry.name, entry.identity, entry.issuer)
+    if entry.identity:
+        return IdentitySigner(entry.name, entry.identity, entry.issuer, data, path)
+    if entry.key:
+        return KeySigner(entry.name, keys.load_public_key(data, path))
+    return CertificateSigner(entry.name, certificates.load_certificates(data, path), entry.subject)

@@ -141,25 +141,12 @@ def load_policies(paths: Mapping[str, str]) -> LoadedPolicies:
 def _load_signer(policy: LevelPolicy, entry: SignerEntry) -> Signer:
     """Return a signer. Raises: ConfigInvalid, ModuleNotFoundError."""
     # Only this package needs `cryptography`, which takes 60 ms to import.
-    from skillhall._internal.signing import certificates, keys  # noqa: PLC0415
-    from skillhall._internal.signing.signers import (  # noqa: PLC0415
-        CertificateSigner,
-        IdentitySigner,
-        KeySigner,
-    )
+    from skillhall._internal.signing.signers import load_signer  # noqa: PLC0415
 
     folder, name = os.path.dirname(policy.path), entry.key or entry.certificate
-    if entry.identity and not entry.trusted_root:
-        return IdentitySigner(entry.name, entry.identity, entry.issuer)
     name = name or entry.trusted_root
-    path = os.path.join(folder, name)
-    data = _read_file(policy.level, folder, name)
-    if entry.identity:
-        return IdentitySigner(entry.name, entry.identity, entry.issuer, data, path)
-    if entry.key:
-        return KeySigner(entry.name, keys.load_public_key(data, path))
-    roots = certificates.load_certificates(data, path)
-    return CertificateSigner(entry.name, roots, entry.subject)
+    data = _read_file(policy.level, folder, name) if name else b""
+    return load_signer(entry, data, os.path.join(folder, name))
 
 
 def _read_file(level: PolicyLevel, folder: str, name: str) -> bytes:

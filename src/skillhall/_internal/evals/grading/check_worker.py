@@ -54,12 +54,11 @@ def match_schema(schema: object, text: str) -> dict[str, object]:
 def load_schema_library() -> tuple[Any, Any, Any] | None:
     """Return the modules for JSON Schemas; `None` if they are not installed."""
     try:
-        import jsonschema.exceptions  # noqa: PLC0415 - optional, and slow to load
-        import jsonschema.validators  # noqa: PLC0415
-        import referencing.exceptions  # noqa: PLC0415
+        import referencing.exceptions  # noqa: PLC0415 - optional, and slow to load
+        from jsonschema import exceptions, validators  # noqa: PLC0415
     except ImportError:
         return None
-    return jsonschema.validators, jsonschema.exceptions, referencing
+    return validators, exceptions, referencing
 
 
 def limit_memory() -> None:
