@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -35,7 +36,7 @@ COMMANDS = {
 }
 MCP = "mcp, until initialize is answered"
 ACTIVATION = "load_skill, warm"
-CALLS = 300  # of load_skill, after one for each skill
+BATCHES = 10  # of calls of load_skill, one for each skill, after the first one
 REPEATS = 3
 
 
@@ -59,7 +60,7 @@ def run(plan: Plan) -> Iterator[Report]:
             )
             for name in (*COMMANDS, MCP)
         ]
-        pairs = [_measure_pair(world, number) for number in range(plan.rounds)]
+        pairs = [pair for number in range(plan.rounds) for pair in _measure_pair(world, number)]
     ratio = median(now / before for before, now in pairs)
     cost = median(now for _, now in pairs) * 1e3
     rows.append(Row(name=ACTIVATION, cpu=ratio, median_ms=cost, bar=BAR))
@@ -132,34 +133,43 @@ class _World:
         )
 
 
-def _measure_pair(world: _World, number: int) -> tuple[float, float]:
-    """Return the CPU seconds of a call of load_skill, before and now."""
+def _measure_pair(world: _World, number: int) -> list[tuple[float, float]]:
+    """Return the CPU seconds of calls of load_skill before and now, in batches that take turns.
+
+    Both servers run at the same time: a slow moment of the machine affects both.
+    """
     versions = ("before", "now") if number % 2 else ("now", "before")
-    costs = {version: _measure_activation(world, version) for version in versions}
-    return costs["before"], costs["now"]
+    with ExitStack() as stack:
+        clients = {
+            version: stack.enter_context(_open_client(world, version)) for version in versions
+        }
+        for client in clients.values():
+            client.load_all()
+        time.sleep(SETTLED_SECONDS)  # the index of the search is built in the background
+        batches = [
+            {version: clients[version].measure_batch() for version in order}
+            for batch in range(BATCHES)
+            for order in (versions if batch % 2 else versions[::-1],)
+        ]
+    return [(costs["before"], costs["now"]) for costs in batches]
 
 
-def _measure_activation(world: _World, version: str) -> float:
-    command = (sys.executable, "-m", "skillhall", "mcp")
+@contextmanager
+def _open_client(world: _World, version: str) -> Iterator["_Client"]:
     with subprocess.Popen(
-        command,
+        (sys.executable, "-m", "skillhall", "mcp"),
         cwd=world.project,
         env=world.environment(version),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     ) as process:
-        client = _Client(process)
-        client.request(INITIALIZE)
-        for number in range(SKILLS):
-            client.load_skill(number)
-        time.sleep(SETTLED_SECONDS)  # the index of the search is built in the background
-        started = read_cpu_time(process.pid)
-        for number in range(CALLS):
-            client.load_skill(number % SKILLS)
-        cost = (read_cpu_time(process.pid) - started) / CALLS
-        process.kill()
-    return cost
+        try:
+            client = _Client(process)
+            client.request(INITIALIZE)
+            yield client
+        finally:
+            process.kill()
 
 
 @dataclass(slots=True)
@@ -179,6 +189,17 @@ class _Client:
             if json.loads(line).get("id") == message["id"]:
                 return line.decode()
         raise BenchmarkError("skillhall mcp ended")
+
+    def load_all(self) -> None:
+        """Load each skill once."""
+        for number in range(SKILLS):
+            self.load_skill(number)
+
+    def measure_batch(self) -> float:
+        """Return the CPU seconds of the server for a call, on average over all skills."""
+        started = read_cpu_time(self.process.pid)
+        self.load_all()
+        return (read_cpu_time(self.process.pid) - started) / SKILLS
 
     def load_skill(self, number: int) -> None:
         """Load a skill, whose text must arrive."""

@@ -22,8 +22,11 @@ from skillhall._internal.agents.instruction_skills import (
     to_inlined,
 )
 from skillhall._internal.catalog.fingerprint import Fingerprint
-from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
-from skillhall._internal.catalog.search.index_database import build_index_path
+from skillhall._internal.catalog.search.background_index import (
+    BackgroundIndex,
+    IndexInput,
+    build_index_path,
+)
 from skillhall._internal.catalog.skill_content import activate
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.trust.gate import Clearance

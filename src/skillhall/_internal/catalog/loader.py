@@ -22,6 +22,7 @@ from skillhall._internal.policy.duplicate_precedence import resolve_duplicates
 from skillhall._internal.policy.effects import JudgedFinding, judge_rows
 from skillhall._internal.policy.folder_walk_rules import is_eval_result
 from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.sources.folder.candidate import is_larger_than_head
 from skillhall._internal.sources.folder.root import PROJECT_SOURCE
 from skillhall._internal.sources.folder.walker import ScanContext, scan_root
 
@@ -76,7 +77,7 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
             settled.append(started - CLOCK_GRANULARITY)
             context = context._replace(settled_before_ns=settled[-1])
             scan = _scan(root, profile, context, cache)
-            if with_bodies:
+            if with_bodies and any(map(is_larger_than_head, scan.candidates)):
                 # A listing needs neither the parser nor the reader of bundles, whose import would
                 # add 28 ms of CPU to its 45 ms.
                 from skillhall._internal.catalog.skill_content import check_bodies  # noqa: PLC0415

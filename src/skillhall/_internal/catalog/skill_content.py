@@ -8,7 +8,7 @@ from os import fspath
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillhall._internal.fs.handles import Folder, FolderHandle, open_folder_at
-from skillhall._internal.fs.signatures import get_size, unpack_signature
+from skillhall._internal.fs.signatures import unpack_signature
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.policy.readable_files import is_publishable, remove_hidden_files
@@ -26,7 +26,7 @@ from skillhall._internal.sources.folder.bundle_reader import (
     open_flat_bundle,
     read_file_at,
 )
-from skillhall._internal.sources.folder.candidate import HEAD_SIZE
+from skillhall._internal.sources.folder.candidate import is_larger_than_head
 from skillhall.errors import NotAFile, SkillFileNotFound, SkillhallError, SkillRejected
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def check_bodies(root: Root, scan: Scan) -> Scan:
     checked = []
     for candidate in scan.candidates:
         checked.append(candidate)
-        if candidate.signature is None or get_size(candidate.signature) <= HEAD_SIZE:
+        if not is_larger_than_head(candidate):
             continue  # the scan has read the complete file
         folder = candidate.real_folder or FolderHandle(root.path, candidate.folder)
         try:

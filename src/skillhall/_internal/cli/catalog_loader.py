@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import TYPE_CHECKING
 
+from skillhall._internal.cli.command_settings import apply_options, read_settings
 from skillhall._internal.cli.errors import CommandFailed
-from skillhall._internal.cli.options import read_settings
 from skillhall._internal.cli.progress import scan_progress
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.policy.effects import Effect
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
     from skillhall._internal.catalog.scan_state import StateRecorder
     from skillhall._internal.cli.search_options import SearchOptions
+    from skillhall._internal.settings import Settings
 
 # Findings with these codes are printed one by one: they mean that the scan is incomplete.
 _INCOMPLETE_SCAN_CODES = (Code.ROOT_MISSING, Code.BOUND_REACHED)
@@ -31,13 +31,16 @@ def load_with_progress(
     read_bodies: bool = False,
     on_scan: StateRecorder | None = None,
     linked_folders: Sequence[str] = (),
+    settings: Settings | None = None,
 ) -> Catalog:
     """Load the catalog of a search; show a spinner if that takes long.
 
     With `read_bodies`, each SKILL.md is read completely.
     Raises: CommandFailed if one of the roots cannot be searched.
     """
-    settings = read_settings(no_index=search.no_index, follow_links=search.follow_links)
+    settings = apply_options(
+        settings or read_settings(), no_index=search.no_index, follow_links=search.follow_links
+    )
     with scan_progress() as progress:
         catalog = load_catalog(
             search.roots,
@@ -63,6 +66,8 @@ def find_skill(catalog: Catalog, name: str) -> CatalogSkill:
     except SkillNotFound:
         if not catalog.explain(name).rejected:
             raise
+    from shlex import quote
+
     profile = catalog.profile.name
     roots = [f"-r {quote(root.path)}" for root in catalog.roots if root.is_required]
     command = " ".join(["skillhall why", quote(name), "--profile", profile, *roots])
@@ -91,6 +96,8 @@ def summarize_skipped(catalog: Catalog, search: SearchOptions) -> Iterator[str]:
     counts = [f"{format_count(skipped, 'skill')} skipped"] if skipped else []
     counts += [format_count(warnings, "warning")] if warnings else []
     if counts:
+        from shlex import quote  # half a millisecond, and usually there is nothing to report
+
         roots = " ".join(["", *map(quote, search.roots)])
         command = f"skillhall validate --profile {catalog.profile.name}{roots}"
         yield f"{', '.join(counts)}; see '{command}'"

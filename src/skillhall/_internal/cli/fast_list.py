@@ -64,15 +64,11 @@ def _is_profile(name: str) -> bool:
     return name in PROFILES
 
 
-def open_listing_cache(search: SearchOptions) -> ListingCache | None:
+def open_listing_cache(search: SearchOptions, settings: Settings) -> ListingCache | None:
     """Return the cache for the listing of a search.
 
     Returns `None` if caches are disabled, or if the search does not have exactly one root.
     """
-    try:
-        settings = Settings.read()
-    except FileNotFoundError:  # the working directory is gone
-        return None
     if len(search.roots) != 1 or search.no_index or not settings.use_head_cache:
         return None
     if settings.has_revocations:  # a listing marks what is revoked, which depends on all files
@@ -87,7 +83,12 @@ def open_listing_cache(search: SearchOptions) -> ListingCache | None:
 def print_stored_listing(request: ListRequest) -> bool:
     """Print the stored listing if it is current; return whether it was printed."""
     # The numbers of tokens and files depend on more files than a scan looks at.
-    cache = None if request.long else open_listing_cache(request.search)
+    if request.long or len(request.search.roots) != 1:
+        return False
+    try:
+        cache = open_listing_cache(request.search, Settings.read())
+    except FileNotFoundError:  # the working directory is gone
+        return False
     stored = None if cache is None else cache.find()
     if stored is None:
         return False

@@ -12,12 +12,10 @@ from skillhall._internal.cli.command_result import (
     is_json,
     print_result,
 )
-from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.param_types import ProfileParam, complete_configured_agent
 from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import is_interactive, sanitize_line
 from skillhall._internal.policy.folder_walk_rules import MAX_DEPTH
-from skillhall._internal.settings import Settings
 
 Command: TypeAlias = "Callable[..., CommandResult | int | None]"
 
@@ -109,20 +107,6 @@ def _pack_search(function: Command) -> Command:
         return function(search=search, **others)
 
     return run
-
-
-def read_settings(*, no_index: bool = False, follow_links: bool = False) -> Settings:
-    """Read the settings. Raises: CommandFailed if the working directory is gone."""
-    try:
-        settings = Settings.read()
-    except FileNotFoundError:
-        raise CommandFailed(
-            "not_found", "the current folder no longer exists", "change to another folder"
-        ) from None
-    return settings._replace(
-        use_head_cache=settings.use_head_cache and not no_index,
-        follow_links=settings.follow_links or follow_links,
-    )
 
 
 def json_command(

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from skillhall._internal.cli.options import flag, read_settings
+from skillhall._internal.cli.command_settings import read_settings
+from skillhall._internal.cli.options import flag
 from skillhall._internal.cli.param_types import completes
 from skillhall._internal.cli.terminal import print_message
 from skillhall._internal.installer.agent_folders import AGENTS

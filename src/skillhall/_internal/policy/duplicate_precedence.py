@@ -1,7 +1,5 @@
 """Precedence: which of several skills with the same name is used."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import Enum
 from typing import Generic, NamedTuple, Protocol, TypeVar

@@ -1,12 +1,14 @@
-"""Scan policy: depth, skipped names, links and limits."""
+"""Scan policy: depth, skipped names, links and limits.
 
-from __future__ import annotations
+Every command imports this module: annotations are evaluated and patterns are compiled when they are
+needed, as in `frontmatter_locator`.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 # Never part of a skill, under any profile.
 ALWAYS_SKIPPED = frozenset({".git", ".hg", ".svn", "__MACOSX", ".DS_Store"})
@@ -53,22 +55,22 @@ INSTALL_FOLDER_NAMES = (SKILLS_FOLDER, "skill")
 
 # Kubernetes mounts a ConfigMap as a dated folder, a link to it, and links into that link.
 VOLUME_LINK = "..data"
-_VOLUME_ENTRY = re.compile(r"\.\.(?:data(?:_tmp)?|[0-9]{4}(?:_[0-9]{2}){5}\.[0-9]+)")
+_VOLUME_ENTRY = r"\.\.(?:data(?:_tmp)?|[0-9]{4}(?:_[0-9]{2}){5}\.[0-9]+)"
 
 
 # Outputs of agents during evals of the skill `pdf`: `pdf-workspace/iteration-1/…/outputs`.
 _EVAL_RESULTS = "-workspace/iteration-"
-_EVAL_RESULT = re.compile(r"[^/]-workspace/iteration-[0-9]+(?:/|\Z)")
+_EVAL_RESULT = r"[^/]-workspace/iteration-[0-9]+(?:/|\Z)"
 
 
 def is_eval_result(folder: str) -> bool:
     """Whether a folder below a root contains results of evals, which are never skills."""
-    return _EVAL_RESULTS in folder and _EVAL_RESULT.search(folder) is not None
+    return _EVAL_RESULTS in folder and re.search(_EVAL_RESULT, folder) is not None
 
 
 def is_volume_entry(name: str) -> bool:
     """Whether Kubernetes created the entry: `..data`, or the dated folder it links to."""
-    return name.startswith("..") and _VOLUME_ENTRY.fullmatch(name) is not None
+    return name.startswith("..") and re.fullmatch(_VOLUME_ENTRY, name) is not None
 
 
 class LinkPolicy(Enum):
@@ -105,7 +107,7 @@ class ScanPolicy(NamedTuple):
     # skill are counted.
     max_folders: int = 50_000
 
-    def with_depth(self, depth: int) -> ScanPolicy:
+    def with_depth(self, depth: int) -> Self:
         """Return a copy with this depth.
 
         Beyond depth 1, a folder without a SKILL.md may contain skills, so it is rejected only if
@@ -118,12 +120,12 @@ class ScanPolicy(NamedTuple):
         return self._replace(max_depth=depth)
 
     @property
-    def with_hidden_files(self) -> ScanPolicy:
+    def with_hidden_files(self) -> Self:
         """A copy that includes hidden files, which digests cover."""
         return self._replace(include_hidden_files=True)
 
     @property
-    def without_hidden_files(self) -> ScanPolicy:
+    def without_hidden_files(self) -> Self:
         """A copy that skips hidden files, for files to be published."""
         return self._replace(include_hidden_files=False)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -147,6 +146,8 @@ def find_collision(paths: Iterable[str]) -> PathCollision | None:
 
 def sha256_hex(data: bytes) -> str:
     """Return the SHA-256 digest in hexadecimal."""
+    import hashlib  # noqa: PLC0415 - loads OpenSSL, which listings of unchanged skills do not need
+
     return hashlib.sha256(data).hexdigest()
 
 

@@ -1,6 +1,8 @@
-"""Locates the frontmatter in the bytes of a SKILL.md; `yaml` reads its fields."""
+"""Locates the frontmatter in the bytes of a SKILL.md; `yaml` reads its fields.
 
-from __future__ import annotations
+Every command imports this module. The patterns are compiled when the first unusual file is read,
+and annotations are evaluated, because `NamedTuple` would compile each one that is text.
+"""
 
 import re
 from enum import Enum
@@ -13,10 +15,10 @@ MAX_FRONTMATTER_BYTES = 64 * 1024  # the largest in public collections has 3.5 K
 LFS_SIGNATURE = b"version https://git-lfs.github.com/spec/"  # the start of a Git LFS pointer
 
 # Possessive quantifiers keep the patterns linear: "\r\n" could also match as two line breaks.
-_OPENING = re.compile(rb"(?:[ \t]*+(?:\r\n|[\r\n]))*+---[ \t]*+(?:\r\n|[\r\n]|\Z)")
-_INCOMPLETE_OPENING = re.compile(rb"[ \t\r\n]*+-{0,3}[ \t]*+")
-_FENCE = re.compile(rb"---[ \t]*+(?:\r\n|[\r\n]|\Z)")
-_LINE_BREAK = re.compile(rb"\r\n|[\r\n]")
+_OPENING = rb"(?:[ \t]*+(?:\r\n|[\r\n]))*+---[ \t]*+(?:\r\n|[\r\n]|\Z)"
+_INCOMPLETE_OPENING = rb"[ \t\r\n]*+-{0,3}[ \t]*+"
+_FENCE = rb"---[ \t]*+(?:\r\n|[\r\n]|\Z)"
+_LINE_BREAK = rb"\r\n|[\r\n]"
 
 
 def is_skill_md(name: str) -> bool:
@@ -55,16 +57,18 @@ def find_frontmatter(
     if is_usual and data.find(b"\r", 0, at) < 0:
         return FrontmatterBlock(4, at + 1, at + 5, 2, is_plain=True)
     after_bom = len(BOM) if data.startswith(BOM) else 0
-    opening = _OPENING.match(data, after_bom)
+    opening = re.compile(_OPENING).match(data, after_bom)
     if opening is None:
-        is_blank = BOM.startswith(data) or _INCOMPLETE_OPENING.fullmatch(data, after_bom)
+        blank = re.compile(_INCOMPLETE_OPENING)
+        is_blank = BOM.startswith(data) or blank.fullmatch(data, after_bom)
         may_follow = is_blank and not is_complete
         return MissingFrontmatter.UNCLOSED if may_follow else MissingFrontmatter.NO_FENCE
     start = opening.end()
     # A fence is a complete line, since values may contain "---".
+    fence = re.compile(_FENCE)
     closing, at = None, data.find(b"---", start)
     while at >= 0 and closing is None:
-        closing = _FENCE.match(data, at) if data[at - 1] in b"\r\n" else None
+        closing = fence.match(data, at) if data[at - 1] in b"\r\n" else None
         at = data.find(b"---", at + 1)
     if closing is None or (not is_complete and closing.end() == len(data)):
         return MissingFrontmatter.UNCLOSED
@@ -82,7 +86,7 @@ def count_line_breaks(data: bytes, start: int, end: int) -> int:
     """Count LF, CR LF and CR line breaks between two offsets."""
     if data.find(b"\r", start, end) < 0:
         return data.count(b"\n", start, end)
-    return sum(1 for _ in _LINE_BREAK.finditer(data, start, end))
+    return sum(1 for _ in re.compile(_LINE_BREAK).finditer(data, start, end))
 
 
 def decode_text(data: bytes) -> str:

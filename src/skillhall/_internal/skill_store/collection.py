@@ -21,8 +21,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.authoring.skill_examination import examine_skill
 from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, find_near_copy
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
-from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
-from skillhall._internal.catalog.search.index_database import build_index_path
+from skillhall._internal.catalog.search.background_index import (
+    BackgroundIndex,
+    IndexInput,
+    build_index_path,
+)
 from skillhall._internal.catalog.skill_content import (
     open_skill_bundle,
     read_published_file,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillhall._internal.catalog.search.index_database import build_index_path
-from skillhall._internal.catalog.search.search_index import MIN_STORED, SearchIndex
+from skillhall._internal.catalog.search.background_index import MIN_STORED, build_index_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from skillhall._internal.catalog.catalog import Catalog
+    from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.settings import Settings
@@ -27,6 +27,9 @@ def index_catalog(
     The index of a large catalog is stored in the cache folder; without `settings`, it is built in
     memory. `on_progress` is called with the number of texts that are still to be read.
     """
+    # `skillhall mcp` imports this module before its first response.
+    from skillhall._internal.catalog.search.search_index import SearchIndex  # noqa: PLC0415
+
     path, semantic = None, None
     if settings is not None:
         semantic = open_configured_ranking(settings)

@@ -1,22 +1,29 @@
-"""Search index whose texts are read by a thread, so that requests do not wait."""
+"""Search index whose texts are read by a thread, so that requests do not wait.
+
+The modules of the search are imported when the index is first needed: a client of `skillhall mcp`
+waits for the response to `initialize`, and they would take a seventh of its CPU time.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog.search.search_index import MIN_STORED, SearchIndex
 from skillhall._internal.catalog.skill_content import read_skill_md
+from skillhall._internal.skill.bundle import sha256_hex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from skillhall._internal.catalog.catalog import CatalogSkill
-    from skillhall._internal.catalog.search.search_index import TextReader
+    from skillhall._internal.catalog.search.search_index import SearchIndex, TextReader
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
 
 THREAD_NAME = "skillhall-search"
+MIN_STORED = 500  # skills; smaller indexes are built so fast that storing them is not worth it
+_FOLDER = "search"  # in the cache folder
 _IDLE_SHARE = 1.0  # seconds of sleep for each second of work: requests come first
 
 
@@ -78,6 +85,10 @@ class BackgroundIndex:
 
     def _update(self, state: IndexInput) -> SearchIndex:
         if self._index is None or self._revision != state.revision:
+            from skillhall._internal.catalog.search.search_index import (  # noqa: PLC0415 - see above
+                SearchIndex,
+            )
+
             skills = [*state.skills]
             is_small = len(skills) < self._min_stored
             if self._index is None:
@@ -112,3 +123,9 @@ class BackgroundIndex:
                     self._thread = None
                     return
             index.read_texts(pause)
+
+
+def build_index_path(cache_directory: str, *identity: str) -> str:
+    """Return the path of a search index; `identity` identifies its skills."""
+    digest = sha256_hex("\n".join(identity).encode("utf-8", "surrogatepass"))
+    return os.path.join(cache_directory, _FOLDER, f"{digest[:16]}.db")

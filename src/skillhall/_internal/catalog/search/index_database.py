@@ -21,14 +21,12 @@ from skillhall._internal.cache import LruCache
 from skillhall._internal.catalog.cache_file import is_trusted_file
 from skillhall._internal.catalog.search.query import separate_unspaced
 from skillhall._internal.catalog.search.sections import number_sections, split_sections
-from skillhall._internal.skill.bundle import sha256_hex
 from skillhall.errors import DatabaseUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 FORMAT = 4  # increase it if the tables or their content change
-FOLDER = "search"  # in the cache folder
 MAX_AGE = 30 * 24 * 3600  # seconds; indexes that were not used for longer are deleted
 NAME_WORDS, HEAD_STEMS, SECTION_STEMS = "name_words", "head_stems", "section_stems"
 _MEMORY = 32 * 1024 * 1024  # bytes of new rows before they are written
@@ -375,12 +373,6 @@ class IndexDatabase:
     def _execute_many(self, sql: str, rows: Iterable[tuple[Any, ...]]) -> None:
         with self._lock:
             self._connection.executemany(sql, rows)
-
-
-def build_index_path(cache_directory: str, *identity: str) -> str:
-    """Return the path of a search index; `identity` identifies its skills."""
-    digest = sha256_hex("\n".join(identity).encode("utf-8", "surrogatepass"))
-    return os.path.join(cache_directory, FOLDER, f"{digest[:16]}.db")
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     TextReader: TypeAlias = Callable[[CatalogSkill], bytes]
 
 DEFAULT_LIMIT = 20
-MIN_STORED = 500  # skills; smaller indexes are built so fast that storing them is not worth it
 # The embedding text starts with the first `MAX_BODY` characters after blank lines.
 _MAX_EMBEDDED = 16 * MAX_BODY  # bytes
 _BATCH = 64  # texts that are read and indexed at once

@@ -4,8 +4,6 @@ This is a separate module because every listing imports the profiles, which need
 `trust_decision`.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import NamedTuple
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from skillhall._internal.fs.signatures import pack_signature
+from skillhall._internal.fs.signatures import get_size, pack_signature
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import (
     MAX_FRONTMATTER_BYTES,
@@ -49,6 +49,11 @@ class Candidate(NamedTuple):
     real_folder: FolderHandle | None = None  # target of the link to the folder, if there is one
     real_file: FolderHandle | None = None  # target of SKILL.md, if it is a link
     findings: tuple[FindingRow, ...] = ()
+
+
+def is_larger_than_head(candidate: Candidate) -> bool:
+    """Whether a scan reads only the start of the SKILL.md."""
+    return candidate.signature is not None and get_size(candidate.signature) > HEAD_SIZE
 
 
 def build_broken_candidate(

@@ -20,6 +20,7 @@ from skillhall._internal.agents.chat.events import (
     ToolFailed,
 )
 from skillhall._internal.cli.command_result import CommandResult, is_json
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.trust_question import (
     TrustOptions,
     print_warnings,
@@ -32,7 +33,6 @@ from skillhall._internal.cli.options import (
     config_option,
     configured_agent_option,
     json_command,
-    read_settings,
     roots_option,
 )
 from skillhall._internal.cli.terminal import (

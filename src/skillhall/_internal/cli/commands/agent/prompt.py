@@ -8,10 +8,10 @@ import click
 from click.core import ParameterSource
 
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.skill_content import read_accepted_body
 from skillhall._internal.catalog.trust.gate import ClearedSkill
 from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
 from skillhall._internal.cli.command_result import CommandResult, is_json
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.trust_question import (
     TrustOptions,
     clear_for_model,
@@ -25,14 +25,12 @@ from skillhall._internal.cli.options import (
     configured_agent_option,
     flag,
     json_command,
-    read_settings,
     root_search_options,
 )
 from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message, print_text
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import Profile
-from skillhall._internal.policy.selection import build_group_matcher, find_pinned
 from skillhall._internal.render.listing import (
     InlineSkill,
     render_instructions,
@@ -124,7 +122,7 @@ def command(
     settings = read_settings(no_index=search.no_index, follow_links=search.follow_links)
     gate = open_command_gate(settings, find_profile(search.profile), trust)
     linked = gate.find_linked_folders()
-    catalog = load_with_progress(search, read_bodies=True, linked_folders=linked)
+    catalog = load_with_progress(search, read_bodies=True, linked_folders=linked, settings=settings)
     clearance = clear_for_model(gate, catalog.visible, catalog, settings)
     report_held(clearance.held, clearance.problem, clearance.warnings, trust)
     skills = chosen.select(clearance.cleared)
@@ -162,6 +160,8 @@ class _ListingOptions(NamedTuple):
         """Return the pinned skills, then the others, without excluded ones."""
         if not self.pinned and not self.excluded:
             return skills
+        from skillhall._internal.policy.selection import build_group_matcher, find_pinned
+
         is_excluded = build_group_matcher(self.excluded)
         chosen = [skill for skill in skills if not is_excluded(skill)]
         first = find_pinned(chosen, self.pinned)
@@ -177,6 +177,7 @@ def _render_within_budget(
     """Return a listing within the token budget, and the skills in it."""
     # Other listings need none of these.
     from skillhall._internal.catalog.skill_view import MAX_RANKED
+    from skillhall._internal.policy.selection import find_pinned
     from skillhall._internal.render.prompt_plan import PlanRequest, plan_prompt
     from skillhall._internal.wiring.catalog_index import index_catalog
 
@@ -200,6 +201,9 @@ def _render_within_budget(
 
 
 def _read_bodies(skills: Sequence[ClearedSkill], profile: Profile) -> Iterator[InlineSkill]:
+    # Other listings of small skills need neither the parser nor the reader of bundles.
+    from skillhall._internal.catalog.skill_content import read_accepted_body
+
     for skill in skills:
         try:
             body = read_accepted_body(skill, profile)

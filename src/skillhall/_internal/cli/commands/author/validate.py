@@ -12,6 +12,7 @@ import click
 
 from skillhall._internal.authoring.validate import ValidationReport, ValidationResult, validate
 from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.author.report_formats import (
     build_sarif,
     format_github,
@@ -26,7 +27,6 @@ from skillhall._internal.cli.options import (
     follow_links_option,
     json_command,
     profile_option,
-    read_settings,
 )
 from skillhall._internal.cli.parallel_map import map_batches
 from skillhall._internal.cli.progress import scan_progress, transfer_progress

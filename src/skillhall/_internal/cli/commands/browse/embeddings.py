@@ -5,12 +5,12 @@ from __future__ import annotations
 from skillhall._internal.catalog.embedding_inputs import EmbeddingTexts
 from skillhall._internal.cli.catalog_loader import load_with_progress
 from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import (
     command_group,
     confirm,
     json_command,
-    read_settings,
     skill_search_options,
     yes_option,
 )

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
-from skillhall._internal.cli.options import read_settings
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.terminal import (
     is_smart_terminal,
     print_message,
@@ -35,12 +35,13 @@ def print_list(request: ListRequest) -> int:
     if request.as_json:
         _print_json(request)
         return 0
-    catalog = load_with_progress(request.search, read_bodies=request.long)
+    settings = read_settings()
+    catalog = load_with_progress(request.search, read_bodies=request.long, settings=settings)
     if not len(catalog):
         print_message("no skills found; 'skillhall path' shows the searched folders")
     elif is_smart_terminal(sys.stdout) and len(catalog) <= _MAX_TABLE_ROWS:
         headings = ["NAME", "DESCRIPTION", "SOURCE", *(["TOKENS", "FILES"] if request.long else [])]
-        states = find_trust_states(catalog)
+        states = find_trust_states(catalog, settings)
         print_table(headings, _list_rows(catalog, "source", states, long=request.long))
     else:
         print_rows(_list_rows(catalog, "location", {}, long=request.long))
@@ -53,26 +54,29 @@ def _print_json(request: ListRequest) -> None:
     from skillhall._internal.catalog.scan_state import StateRecorder
     from skillhall._internal.cli.fast_list import open_listing_cache
 
-    cache = None if request.long else open_listing_cache(request.search)
+    settings = read_settings()
+    cache = None if request.long else open_listing_cache(request.search, settings)
     recorder = None if cache is None else StateRecorder(MIN_SKILLS)
     catalog = load_with_progress(
         request.search,
         read_bodies=request.long,
         on_scan=recorder,
+        settings=settings,
     )
     _printed[:] = [catalog]
     messages = [*summarize_skipped(catalog, request.search)]
     writer = None
     if cache is not None and recorder is not None and recorder.state is not None:
         writer = cache.create(recorder.state, messages)
-    _print_catalog(catalog, writer, long=request.long)
+    skills = _encode_skills(catalog, find_trust_states(catalog, settings), long=request.long)
+    _print_catalog(catalog, skills, writer)
     _print_messages(messages)
 
 
-def _print_catalog(catalog: Catalog, writer: ListingWriter | None, *, long: bool) -> None:
+def _print_catalog(catalog: Catalog, encoded: Iterator[str], writer: ListingWriter | None) -> None:
     from skillhall._internal.cli.json_output import EncodedItems, print_json_report
 
-    skills = EncodedItems(_encode_skills(catalog, long=long))
+    skills = EncodedItems(encoded)
     rows = catalog.iter_finding_rows()
     copy = None if writer is None else writer.write
     try:
@@ -103,12 +107,11 @@ def _list_rows(
         yield skill.name, skill.description, f"{getattr(skill, third)}{mark}", *size
 
 
-def find_trust_states(catalog: Catalog) -> Mapping[str, str]:
+def find_trust_states(catalog: Catalog, settings: Settings) -> Mapping[str, str]:
     """Return the trust states of project skills, by location; {} if none needs an approval.
 
     If this machine knows of revocations, returns the states of all skills.
     """
-    settings = read_settings()
     if settings.has_revocations:
         return _find_states_of_all(catalog, settings)
     numbers = {n for n, root in enumerate(catalog.roots) if root.source == "project"}
@@ -145,7 +148,7 @@ def _find_states_of_all(catalog: Catalog, settings: Settings) -> Mapping[str, st
     }
 
 
-def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:
+def _encode_skills(catalog: Catalog, states: Mapping[str, str], *, long: bool) -> Iterator[str]:
     """Encode skills without `json`, which would take twice as long for 60,000 skills."""
     from json.encoder import encode_basestring as quoted
 
@@ -154,7 +157,6 @@ def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:
         f'", "root": {quoted(root.path)}, "source": {quoted(root.source)}' for root in catalog.roots
     ]
     separator = quoted(os.sep)[1:-1]
-    states = find_trust_states(catalog)
     for skill in catalog.skills:
         size = ""
         name, description, _, folder, file, (_, number, *_), _, _, is_flat, _, _ = skill

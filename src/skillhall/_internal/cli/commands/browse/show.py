@@ -10,6 +10,7 @@ from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, Explanati
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
 from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress
 from skillhall._internal.cli.command_result import CommandResult, FileContent, is_json
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.browse.list_output import find_trust_states, serialize_skill
 from skillhall._internal.cli.commands.eval_overview import find_evals
 from skillhall._internal.cli.commands.trust_question import (
@@ -20,7 +21,7 @@ from skillhall._internal.cli.commands.trust_question import (
     trust_options,
 )
 from skillhall._internal.cli.json_output import serialize_finding
-from skillhall._internal.cli.options import json_command, read_settings, skill_search_options
+from skillhall._internal.cli.options import json_command, skill_search_options
 from skillhall._internal.cli.param_types import complete_skill
 from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import sanitize_line
@@ -44,7 +45,8 @@ def read(
     """
     settings = read_settings(follow_links=search.follow_links)
     gate = open_command_gate(settings, find_profile(search.profile), trust)
-    catalog = load_with_progress(search, linked_folders=gate.find_linked_folders())
+    linked = gate.find_linked_folders()
+    catalog = load_with_progress(search, linked_folders=linked, settings=settings)
     clearance = clear_for_model(gate, [find_skill(catalog, name)], catalog, settings)
     print_warnings(clearance.warnings)
     if not clearance.cleared:
@@ -82,7 +84,7 @@ def _serialize_examination(
     catalog: Catalog, skill: CatalogSkill, examination: SkillExamination
 ) -> dict[str, object]:
     frontmatter, body = examination.parsed.frontmatter, examination.parsed.body
-    state = find_trust_states(catalog).get(skill.location)
+    state = find_trust_states(catalog, read_settings()).get(skill.location)
     evals = find_evals(skill)
     return {
         **serialize_skill(skill),
@@ -104,7 +106,7 @@ def _format_fields(
     yield "description", skill.description
     yield "location", skill.location
     yield "source", f"{skill.source} ({skill.root.path})"
-    if state := find_trust_states(catalog).get(skill.location):
+    if state := find_trust_states(catalog, read_settings()).get(skill.location):
         yield "trust", state
     if evals := find_evals(skill):
         yield "evals", evals.text

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.evals.eval_grading import (
     describe_failed_gates,
     gate_option,
@@ -37,7 +38,6 @@ from skillhall._internal.cli.options import (
     dry_run_option,
     flag,
     json_command,
-    read_settings,
     roots_option,
 )
 from skillhall._internal.cli.progress import transfer_progress

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from skillhall._internal.cli.command_result import CommandResult, format_errors
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import to_error_info
-from skillhall._internal.cli.options import flag, json_command, read_settings
+from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
     check_revocations,

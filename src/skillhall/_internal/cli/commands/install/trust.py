@@ -13,6 +13,7 @@ from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.trust.gate import HeldSkill
 from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress
 from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.eval_overview import find_evals
 from skillhall._internal.cli.commands.trust_question import serialize_held
 from skillhall._internal.cli.errors import CommandFailed
@@ -21,7 +22,6 @@ from skillhall._internal.cli.options import (
     confirm,
     flag,
     json_command,
-    read_settings,
     yes_option,
 )
 from skillhall._internal.cli.param_types import complete_skill

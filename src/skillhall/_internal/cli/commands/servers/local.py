@@ -8,6 +8,7 @@ from contextlib import closing, suppress
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import (
     can_ask,
@@ -15,7 +16,6 @@ from skillhall._internal.cli.options import (
     confirm,
     flag,
     json_command,
-    read_settings,
     run_directory_option,
     yes_option,
 )

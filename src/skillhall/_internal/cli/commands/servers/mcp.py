@@ -1,13 +1,14 @@
 """`skillhall mcp`: serves skills to the MCP client that started the process."""
 
+from __future__ import annotations
+
 import gc
-from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.agent_gate import open_gate
-from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
-from skillhall._internal.catalog.manifests import list_published
 from skillhall._internal.cli.command_result import CommandResult, is_json
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.trust_question import (
     TrustOptions,
     print_warnings,
@@ -16,13 +17,18 @@ from skillhall._internal.cli.commands.trust_question import (
     trust_options,
 )
 from skillhall._internal.cli.errors import require_extra
-from skillhall._internal.cli.options import flag, json_command, read_settings, root_search_options
+from skillhall._internal.cli.options import flag, json_command, root_search_options
 from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.mcp.handshake import answer_initialize
 from skillhall._internal.wiring.catalog import find_profile
 from skillhall._internal.wiring.revocation_refresh import start_daily_refresh
 from skillhall._internal.wiring.skill_provider import open_folder_provider
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
 
 
 @json_command("mcp", "claude mcp add skills -- skillhall mcp ~/skills")
@@ -44,6 +50,8 @@ def command(*, search: SearchOptions, trust: TrustOptions, check: bool) -> Comma
     if not (check or is_json()):
         _serve(provider, trust, finish_refresh)
         return None
+    from skillhall._internal.catalog.manifests import list_published
+
     print_warnings(finish_refresh())
     view = provider.current_view()
     report_held(view.held, view.trust_problem, view.trust_warnings, trust)

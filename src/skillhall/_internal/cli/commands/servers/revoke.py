@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import (
     DefaultCommandGroup,
     flag,
     json_command,
-    read_settings,
     run_directory_option,
 )
 from skillhall._internal.policy.trust.revocations import RevocationEntry, is_digest

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import CommandFailed, require_database
 from skillhall._internal.cli.options import (
     command_group,
     confirm,
     flag,
     json_command,
-    read_settings,
     run_directory_option,
 )
 from skillhall._internal.cli.terminal import format_findings
