@@ -1,5 +1,7 @@
 """Findings: facts that checks report. A profile in `policy` decides their effect."""
 
+from __future__ import annotations
+
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
@@ -180,7 +182,7 @@ class Finding(NamedTuple):
     path: str = ""
     skill: str = ""
 
-    def with_location(self, path: str, skill: str = "") -> "Finding":
+    def with_location(self, path: str, skill: str = "") -> Finding:
         """Return the finding with its path and skill, which checks do not know."""
         return Finding(self.code, self.message, self.line, self.hint, path, skill)
 
