@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillhall._internal.cli.command_settings import apply_options, read_settings
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.progress import scan_progress
+from skillhall._internal.cli.search_options import apply_options, read_settings
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.skill.finding import Code

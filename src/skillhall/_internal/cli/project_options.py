@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.options import flag
 from skillhall._internal.cli.param_types import completes
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import print_message
 from skillhall._internal.installer.agent_folders import AGENTS
 from skillhall._internal.installer.project import Project

@@ -6,8 +6,8 @@ from functools import wraps
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.options import Command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.prompt_server.generate.prompt_server_client import (
     PromptClient,
     open_prompt_client,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
-from skillhall._internal.cli.command_settings import read_settings
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.skill.bundle import Bundle
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from skillhall._internal.agents.chat.events import (
     ToolFailed,
 )
 from skillhall._internal.cli.command_result import CommandResult, is_json
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.trust_question import (
     TrustOptions,
     print_warnings,
@@ -35,6 +34,7 @@ from skillhall._internal.cli.options import (
     json_command,
     roots_option,
 )
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import (
     format_count,
     is_interactive,

@@ -11,7 +11,6 @@ from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.trust.gate import ClearedSkill
 from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
 from skillhall._internal.cli.command_result import CommandResult, is_json
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.trust_question import (
     TrustOptions,
     clear_for_model,
@@ -27,7 +26,7 @@ from skillhall._internal.cli.options import (
     json_command,
     root_search_options,
 )
-from skillhall._internal.cli.search_options import SearchOptions
+from skillhall._internal.cli.search_options import SearchOptions, read_settings
 from skillhall._internal.cli.terminal import format_count, print_message, print_text
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import Profile

@@ -4,8 +4,8 @@ from dataclasses import asdict
 
 from skillhall._internal.agents.usage_stats import count_usage
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.options import configured_agent_option, json_command
+from skillhall._internal.cli.search_options import read_settings
 
 
 @json_command("stats", "skillhall stats --agent coding")

@@ -10,7 +10,6 @@ from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.agents.tool_definition import Tool
 from skillhall._internal.api.compat.toolbox import tools_for
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.trust_question import TrustOptions
 from skillhall._internal.cli.configured_agent import open_agent_skills
 from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
@@ -20,6 +19,7 @@ from skillhall._internal.cli.options import (
     json_command,
     run_directory_option,
 )
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.hints import find_close_names
 
 _EXAMPLE = """skillhall tool call ReadFile '{"path": "README.md"}'"""

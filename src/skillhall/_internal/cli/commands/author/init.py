@@ -6,8 +6,8 @@ import click
 
 from skillhall._internal.authoring.scaffold import DEFAULT_DESCRIPTION, create_skill
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.options import can_ask, flag, json_command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.wiring.project_review import approve_own_skill
 from skillhall.errors import SkillRejected
 

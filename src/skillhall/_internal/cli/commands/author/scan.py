@@ -6,7 +6,6 @@ import click
 
 from skillhall._internal.authoring.risk_report import ScannedSkill, ScanReport, scan
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.author.report_formats import (
     SarifResult,
     build_sarif,
@@ -17,6 +16,7 @@ from skillhall._internal.cli.errors import ErrorInfo
 from skillhall._internal.cli.json_output import print_json_value, serialize_finding
 from skillhall._internal.cli.options import depth_option, follow_links_option, json_command
 from skillhall._internal.cli.progress import scan_progress
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count, sanitize_line
 from skillhall._internal.skill.risks.tiers import Tier
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import require_extra
 from skillhall._internal.cli.options import flag, json_command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count
 
 _MAX_KEY_SIZE = 64 * 1024  # bytes

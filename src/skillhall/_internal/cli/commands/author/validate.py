@@ -12,7 +12,6 @@ import click
 
 from skillhall._internal.authoring.validate import ValidationReport, ValidationResult, validate
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.author.report_formats import (
     build_sarif,
     format_github,
@@ -30,6 +29,7 @@ from skillhall._internal.cli.options import (
 )
 from skillhall._internal.cli.parallel_map import map_batches
 from skillhall._internal.cli.progress import scan_progress, transfer_progress
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import (
     format_count,
     has_color,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from skillhall._internal.catalog.embedding_inputs import EmbeddingTexts
 from skillhall._internal.cli.catalog_loader import load_with_progress
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import (
     command_group,
@@ -15,7 +14,7 @@ from skillhall._internal.cli.options import (
     yes_option,
 )
 from skillhall._internal.cli.progress import transfer_progress
-from skillhall._internal.cli.search_options import SearchOptions
+from skillhall._internal.cli.search_options import SearchOptions, read_settings
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.embeddings.embedding_job import (
     CostEstimate,

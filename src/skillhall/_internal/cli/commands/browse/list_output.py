@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
-from skillhall._internal.cli.command_settings import read_settings
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import (
     is_smart_terminal,
     print_message,

@@ -6,10 +6,9 @@ import click
 
 from skillhall._internal.cli.catalog_loader import load_with_progress
 from skillhall._internal.cli.command_result import CommandResult, is_json
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.options import json_command, profile_option
 from skillhall._internal.cli.param_types import ProfileParam
-from skillhall._internal.cli.search_options import SearchOptions
+from skillhall._internal.cli.search_options import SearchOptions, read_settings
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.policy.profiles import PROFILES, Profile
 from skillhall._internal.skill.finding import Code

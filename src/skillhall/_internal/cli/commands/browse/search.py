@@ -7,11 +7,10 @@ import click
 from skillhall._internal.catalog.search.search_index import IndexHit
 from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import FAILED, OK
 from skillhall._internal.cli.options import flag, json_command, skill_search_options
 from skillhall._internal.cli.progress import transfer_progress
-from skillhall._internal.cli.search_options import SearchOptions
+from skillhall._internal.cli.search_options import SearchOptions, read_settings
 from skillhall._internal.cli.terminal import format_count, is_smart_terminal
 from skillhall._internal.wiring.catalog_index import index_catalog
 

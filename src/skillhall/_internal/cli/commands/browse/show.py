@@ -10,7 +10,6 @@ from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, Explanati
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
 from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress
 from skillhall._internal.cli.command_result import CommandResult, FileContent, is_json
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.browse.list_output import find_trust_states, serialize_skill
 from skillhall._internal.cli.commands.eval_overview import find_evals
 from skillhall._internal.cli.commands.trust_question import (
@@ -23,7 +22,7 @@ from skillhall._internal.cli.commands.trust_question import (
 from skillhall._internal.cli.json_output import serialize_finding
 from skillhall._internal.cli.options import json_command, skill_search_options
 from skillhall._internal.cli.param_types import complete_skill
-from skillhall._internal.cli.search_options import SearchOptions
+from skillhall._internal.cli.search_options import SearchOptions, read_settings
 from skillhall._internal.cli.terminal import sanitize_line
 from skillhall._internal.render.json_manifest import build_manifest
 from skillhall._internal.skill.token_count import estimate_tokens

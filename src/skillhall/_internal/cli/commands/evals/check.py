@@ -6,7 +6,6 @@ import click
 
 from skillhall._internal.authoring.eval_report import check_eval_files
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.author.report_formats import (
     build_sarif,
     format_github,
@@ -16,6 +15,7 @@ from skillhall._internal.cli.commands.author.report_formats import (
 from skillhall._internal.cli.errors import ErrorInfo
 from skillhall._internal.cli.json_output import print_json_value
 from skillhall._internal.cli.options import flag, json_command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count, has_color, print_lines
 from skillhall._internal.policy.effects import Effect, serialize_findings
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.evals.eval_grading import (
     describe_failed_gates,
     gate_option,
@@ -41,6 +40,7 @@ from skillhall._internal.cli.options import (
     roots_option,
 )
 from skillhall._internal.cli.progress import transfer_progress
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.evals.gates import (
     Gate,

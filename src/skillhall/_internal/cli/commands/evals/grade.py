@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.evals.eval_grading import (
     GradingRequest,
     GradingTarget,
@@ -22,6 +21,7 @@ from skillhall._internal.cli.commands.evals.eval_skills import find_eval_skills
 from skillhall._internal.cli.commands.evals.report_files import ReportFiles, report_options
 from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
 from skillhall._internal.cli.options import flag, json_command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.evals.grading.iteration_grading import DEFAULT_JOBS
 from skillhall._internal.evals.grading.skill_grading import GradingOptions
 from skillhall._internal.evals.runs.evaluated_skill import read_evaluated_skill

@@ -6,7 +6,6 @@ import click
 
 from skillhall._internal.authoring.eval_report import check_eval_files
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.evals.eval_grading import (
     describe_failed_gates,
     gate_option,
@@ -16,6 +15,7 @@ from skillhall._internal.cli.commands.evals.summary_output import format_summary
 from skillhall._internal.cli.commands.evals.trigger_output import format_result
 from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
 from skillhall._internal.cli.options import json_command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.evals.gates import Gate
 from skillhall._internal.evals.reports.skill_results import SkillResults
 from skillhall._internal.evals.reports.stored_results import (

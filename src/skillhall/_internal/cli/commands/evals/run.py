@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.evals.eval_agent import (
     OpenedAgent,
     open_chat_agent,
@@ -37,6 +36,7 @@ from skillhall._internal.cli.commands.evals.run_output import (
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import dry_run_option, flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import print_message
 from skillhall._internal.evals.eval_records import RunStatus
 from skillhall._internal.evals.grading.skill_grading import GradingOptions

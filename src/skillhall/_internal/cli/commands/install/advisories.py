@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.options import flag, json_command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.installer.revocation_check import (
     RevocationCheck,

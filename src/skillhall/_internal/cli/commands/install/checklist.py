@@ -7,10 +7,10 @@ import click
 from skillhall._internal.authoring.skill_examination import examine_skill
 from skillhall._internal.catalog.trust.gate import HeldSkill
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.install.trust import find_judged_skills
 from skillhall._internal.cli.options import json_command
 from skillhall._internal.cli.param_types import complete_skill
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.installer.machine_inventory import is_locked
 from skillhall._internal.installer.revocation_check import list_revocations

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from skillhall._internal.cli.command_result import CommandResult, format_errors
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import to_error_info
 from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
@@ -15,6 +14,7 @@ from skillhall._internal.cli.project_options import (
     unsigned_option,
     user_scope_option,
 )
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.installer.agent_folders import AGENTS, detect_agents
 from skillhall._internal.installer.locked_install import install_locked

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.install.trust import find_judged_skills
 from skillhall._internal.cli.options import DefaultCommandGroup, json_command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.installer.machine_inventory import build_inventory
 from skillhall._internal.policy.trust.inventory_item import InventoryItem

@@ -13,7 +13,6 @@ from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.trust.gate import HeldSkill
 from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.eval_overview import find_evals
 from skillhall._internal.cli.commands.trust_question import serialize_held
 from skillhall._internal.cli.errors import CommandFailed
@@ -25,7 +24,7 @@ from skillhall._internal.cli.options import (
     yes_option,
 )
 from skillhall._internal.cli.param_types import complete_skill
-from skillhall._internal.cli.search_options import SearchOptions
+from skillhall._internal.cli.search_options import SearchOptions, read_settings
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.policy.trust.policies import SkillEvidence
 from skillhall._internal.policy.trust.trust_decision import EVERYWHERE

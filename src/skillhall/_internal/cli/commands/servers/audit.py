@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skillhall._internal.cli.command_result import CommandResult, is_json
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import Command, command_group, json_command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count, print_text
 
 if TYPE_CHECKING:  # from an optional extra

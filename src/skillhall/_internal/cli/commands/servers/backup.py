@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import CommandFailed, require_database
 from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count, sanitize_line
 from skillhall._internal.wiring.command_actor import get_actor
 

@@ -8,7 +8,6 @@ from contextlib import closing, suppress
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import (
     can_ask,
@@ -19,6 +18,7 @@ from skillhall._internal.cli.options import (
     run_directory_option,
     yes_option,
 )
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count, format_findings
 from skillhall._internal.installer.install_rules import load_install_rules
 from skillhall._internal.policy.effects import Effect, JudgedFinding

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.agent_gate import open_gate
 from skillhall._internal.cli.command_result import CommandResult, is_json
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.commands.trust_question import (
     TrustOptions,
     print_warnings,
@@ -18,7 +17,7 @@ from skillhall._internal.cli.commands.trust_question import (
 )
 from skillhall._internal.cli.errors import require_extra
 from skillhall._internal.cli.options import flag, json_command, root_search_options
-from skillhall._internal.cli.search_options import SearchOptions
+from skillhall._internal.cli.search_options import SearchOptions, read_settings
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.mcp.handshake import answer_initialize
 from skillhall._internal.wiring.catalog import find_profile

@@ -3,8 +3,8 @@
 import click
 
 from skillhall._internal.cli.command_result import CommandResult, FileContent
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.options import command_group, flag, json_command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.wiring import sources
 from skillhall._internal.wiring.sources import McpServer, McpSkill

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import (
     DefaultCommandGroup,
@@ -17,6 +16,7 @@ from skillhall._internal.cli.options import (
     json_command,
     run_directory_option,
 )
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.policy.trust.revocations import RevocationEntry, is_digest
 from skillhall._internal.wiring.command_actor import get_actor
 

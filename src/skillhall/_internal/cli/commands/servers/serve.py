@@ -10,10 +10,10 @@ import click
 
 from skillhall._internal.cache import AdaptiveCache
 from skillhall._internal.cli.command_result import is_json
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import require_extra
 from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import flag, json_command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.prompt_server.prompt_model import BUILT_IN
 from skillhall._internal.settings import Settings

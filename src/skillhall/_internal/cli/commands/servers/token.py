@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import command_group, flag, json_command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES, OPERATOR, AccessScope
 from skillhall._internal.wiring.command_actor import get_actor
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import CommandFailed, require_database
 from skillhall._internal.cli.options import (
     command_group,
@@ -18,6 +17,7 @@ from skillhall._internal.cli.options import (
     json_command,
     run_directory_option,
 )
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_findings
 from skillhall._internal.policy.trust.version_review import VersionState
 from skillhall._internal.skill_store.serializers import (

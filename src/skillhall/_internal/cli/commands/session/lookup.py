@@ -6,9 +6,9 @@ from functools import wraps
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.command_settings import read_settings
 from skillhall._internal.cli.errors import CommandFailed, require_database
 from skillhall._internal.cli.options import json_command
+from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.wiring.command_actor import get_actor
 from skillhall._internal.workspace import Block, Session
 from skillhall._internal.workspace.workspace import Workspace
