@@ -12,7 +12,7 @@ This needs Python 3.11 or newer, and pip, or uv on PATH.
     python3 dev.py golden [ARGS]   rewrite the expected files: tests/golden, docs/reference
     python3 dev.py bench [ARGS]    run the benchmarks
     python3 dev.py lock [ARGS]     regenerate requirements-dev.txt; --upgrade uses new versions
-    python3 dev.py vendor          copy the browser files from the npm packages
+    python3 dev.py vendor          take the browser files from the npm packages
     python3 dev.py setup           create `.venv` and download the npm packages of the tests
 """
 
@@ -51,6 +51,20 @@ BROWSER_FILES = {
     "Sortable.min.js": "sortablejs/Sortable.min.js",
     "Sortable.LICENSE": "sortablejs/LICENSE",
 }
+# The editor: what pages use of its packages, which esbuild bundles into one file.
+EDITOR, EDITOR_LICENSE = "codemirror.min.js", "codemirror.LICENSE"
+EDITOR_EXPORTS = {
+    "@codemirror/commands": "defaultKeymap, history, historyKeymap",
+    "@codemirror/lang-yaml": "yaml, yamlFrontmatter",
+    "@codemirror/language": "HighlightStyle, Language, defineLanguageFacet, syntaxHighlighting",
+    "@codemirror/lint": "lintGutter, lintKeymap, setDiagnostics",
+    "@codemirror/search": "search, searchKeymap",
+    "@codemirror/state": "EditorState",
+    "@codemirror/view": "EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers",
+    "@lezer/highlight": "tags",
+    "@lezer/markdown": "GFM, parser as markdownParser",
+}
+EDITOR_PACKAGES = ("@codemirror/*", "@lezer/*", "@marijn/*", "crelt", "style-mod", "w3c-keyname")
 MODULES = ROOT / "node_modules"
 VENDOR = ROOT / "src" / "skillhall" / "_internal" / "web" / "static" / "vendor"
 DIGESTS = VENDOR.parents[1] / "vendored.sha256"  # checked by build_backend.py
@@ -172,20 +186,49 @@ def fetch_npm_packages() -> bool:
 
 
 def vendor() -> int:
-    """Copy the browser files from their npm packages and record their digests."""
+    """Take the browser files from their npm packages and record their digests."""
     if not fetch_npm_packages():
         return 1
     VENDOR.mkdir(parents=True, exist_ok=True)
-    for name, source in BROWSER_FILES.items():
-        shutil.copyfile(MODULES / source, VENDOR / name)
-    lines = [f"{file_digest(VENDOR / name)}  {name}\n" for name in sorted(BROWSER_FILES)]
+    lines = []
+    for name, data in sorted(build_browser_files().items()):
+        (VENDOR / name).write_bytes(data)
+        lines.append(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
     DIGESTS.write_text("".join(lines), encoding="utf-8")
     return 0
 
 
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 digest of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def build_browser_files() -> dict[str, bytes]:
+    """Return the contents of the browser files, from the installed npm packages."""
+    contents = {name: (MODULES / source).read_bytes() for name, source in BROWSER_FILES.items()}
+    return {**contents, EDITOR: bundle_editor(), EDITOR_LICENSE: collect_editor_licenses()}
+
+
+def bundle_editor() -> bytes:
+    """Bundle the packages of the editor into one file."""
+    lines = (f'export {{ {names} }} from "{one}";\n' for one, names in EDITOR_EXPORTS.items())
+    flags = ["--bundle", "--minify", "--format=esm", "--legal-comments=none", "--log-level=error"]
+    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"  # of node
+    done = subprocess.run(
+        [MODULES / ".bin" / "esbuild", *flags],
+        cwd=ROOT,
+        env=environment(PATH=path),
+        input="".join(lines).encode(),
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    return done.stdout
+
+
+def collect_editor_licenses() -> bytes:
+    """Return the license texts of the packages of the editor, each once."""
+    packages: dict[str, list[str]] = {}
+    for pattern in EDITOR_PACKAGES:
+        for folder in sorted(MODULES.glob(pattern)):
+            text = (folder / "LICENSE").read_text(encoding="utf-8").strip()
+            packages.setdefault(text, []).append(folder.relative_to(MODULES).as_posix())
+    parts = (f"{', '.join(names)}:\n\n{text}\n" for text, names in packages.items())
+    return "\n---\n\n".join(parts).encode()
 
 
 def npm() -> str | None:

@@ -46,9 +46,11 @@ def names_in(wheel: Path) -> set[str]:
 
 def test_wheel_contains_the_browser_files_and_licenses(wheel: Path) -> None:
     folder = VENDOR.relative_to("src").as_posix()
-    assert {f"{folder}/{name}" for name in dev.BROWSER_FILES} <= names_in(wheel)
+    assert {
+        f"{folder}/{name}" for name in (*dev.BROWSER_FILES, dev.EDITOR, dev.EDITOR_LICENSE)
+    } <= names_in(wheel)
     licences = {name.rpartition("/")[2] for name in names_in(wheel) if name.endswith("LICENSE")}
-    assert licences == {"LICENSE", "Sortable.LICENSE", "htmx.LICENSE"}
+    assert licences == {"LICENSE", "Sortable.LICENSE", "codemirror.LICENSE", "htmx.LICENSE"}
 
 
 def test_wheel_contains_the_system_skills(wheel: Path) -> None:
@@ -63,7 +65,10 @@ def test_sdist_contains_the_browser_files(wheel: Path) -> None:
     [sdist] = wheel.parent.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {f"{VENDOR.as_posix()}/{name}" for name in dev.BROWSER_FILES} <= names
+    assert {
+        f"{VENDOR.as_posix()}/{name}"
+        for name in (*dev.BROWSER_FILES, dev.EDITOR, dev.EDITOR_LICENSE)
+    } <= names
 
 
 def test_base_installation_has_approvals_and_policies_without_further_packages(
@@ -120,5 +125,5 @@ def test_build_without_the_browser_files_fails(
 
 
 def test_browser_files_match_the_locked_npm_packages() -> None:
-    for name, source in dev.BROWSER_FILES.items():
-        assert (dev.VENDOR / name).read_bytes() == (dev.MODULES / source).read_bytes(), name
+    for name, data in dev.build_browser_files().items():
+        assert (dev.VENDOR / name).read_bytes() == data, name

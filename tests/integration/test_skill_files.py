@@ -137,3 +137,12 @@ def test_upload_adds_files_and_replaces_none(hall: Hall) -> None:
     assert again.status == 409
     assert "scripts/go.sh" in again.body.decode()
     assert upload("../../out.sh").status == 400
+
+
+def test_outline_has_the_lines_and_tokens_of_sections(hall: Hall) -> None:
+    head = "---\nname: pdf\ndescription: x\n---\n"
+    text = f"{head}\n# Fill\n\nSteps.\n\n```\n# no heading\n```\n## Read\n"
+    page = hall.submit("edit-file/check", path="SKILL.md", text=text).body.decode()
+    outline = page.split('<ol class="outline">')[1].split("</ol>")[0]
+    assert [part.split('"')[0] for part in outline.split('data-go-to="')[1:]] == ["6", "13"]
+    assert "no heading" not in outline

@@ -1,6 +1,8 @@
 """Renders untrusted Markdown as safe HTML: no raw HTML, images or unsafe URLs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
 import nh3
@@ -10,6 +12,7 @@ from markupsafe import Markup, escape
 
 from skillhall._internal.cache import SizedCache
 from skillhall._internal.skill.bundle import RelativePath, sha256_hex
+from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.web.highlight import escape_text, highlight_code, mark_invisible
 from skillhall.errors import UnsafePath
 
@@ -24,6 +27,15 @@ _ALLOWED_TAGS = frozenset(
     | {f"h{level}" for level in range(1, 7)}
 )
 _ALIGN_CLASSES = {f"text-align:{side}": f"align-{side}" for side in ("left", "center", "right")}
+
+
+class MarkdownSection(NamedTuple):
+    """A heading with the text up to the next one."""
+
+    level: int
+    title: str
+    line: int  # from 1
+    tokens: int
 
 
 class MarkdownRenderer:
@@ -42,6 +54,19 @@ class MarkdownRenderer:
         key = sha256_hex(f"{files_url}\0{text}".encode("utf-8", "replace"))
         return self._cache.get_or_create(key, lambda: self._render(text, files_url))
 
+    def outline(self, text: str) -> tuple[MarkdownSection, ...]:
+        """Return the sections of Markdown; none if it is too large."""
+        if len(text) > MAX_MARKDOWN_BYTES or text.count("[") > _MAX_BRACKETS:
+            return ()
+        tokens, lines = self._parser.parse(text), text.split("\n")
+        headings = [*_find_headings(tokens)]
+        starts = [start for _, _, start in headings]
+        texts = ("\n".join(lines[a:b]) for a, b in pairwise([*starts, len(lines)]))
+        return tuple(
+            MarkdownSection(level, title, start + 1, estimate_tokens(section))
+            for (level, title, start), section in zip(headings, texts, strict=True)
+        )
+
     def _render(self, text: str, files_url: str) -> Markup:
         size = len(text.encode("utf-8", "replace"))
         if size > MAX_MARKDOWN_BYTES or text.count("[") > _MAX_BRACKETS:
@@ -58,6 +83,13 @@ class MarkdownRenderer:
             link_rel="noopener noreferrer nofollow",
         )
         return mark_invisible(Markup(cleaned))  # noqa: S704 - sanitized above
+
+
+def _find_headings(tokens: Sequence[Token]) -> Iterator[tuple[int, str, int]]:
+    """Yield the level, the title and the line of each heading, counted from 0."""
+    for token, following in pairwise(tokens):
+        if token.type == "heading_open" and token.map:
+            yield int(token.tag[1]), following.content, token.map[0]
 
 
 def _sanitize_tokens(tokens: Sequence[Token], files_url: str) -> None:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter_locator import is_skill_md, normalize_newlines
+from skillhall._internal.skill.frontmatter_locator import (
+    FrontmatterBlock,
+    find_frontmatter,
+    is_skill_md,
+    normalize_newlines,
+)
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.skill_store.draft import draft_files
 from skillhall._internal.skill_store.file_changes import (
@@ -24,6 +29,8 @@ from skillhall._internal.web.skills.skill_pages import MAX_TEXT_BYTES
 from skillhall.errors import SkillFileNotFound, StaleVersionError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.responses import Response
 
     from skillhall._internal.skill.bundle import Bundle
@@ -31,6 +38,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.file_changes import ChangeFiles
     from skillhall._internal.skill_store.store import SkillFiles
     from skillhall._internal.skill_store.versions.version_diff import DiffLine
+    from skillhall._internal.web.markdown_html import MarkdownSection
     from skillhall._internal.web.page_request import PageRequest
 
 _BOM = b"\xef\xbb\xbf"
@@ -138,6 +146,7 @@ def _render_form(
 ) -> Response:
     skill_id, is_stale = _get_id(request), isinstance(request.error, StaleVersionError)
     findings = [one for one in draft.findings if one.finding.path == form.path] if draft else []
+    changes = () if form.text is None else _diff_with_current(bundle, form)
     digest = request.field("digest") or bundle.digest()
     return render(
         request,
@@ -152,8 +161,22 @@ def _render_form(
         draft=draft,
         findings=findings,
         tokens=estimate_tokens(form.text or ""),
-        conflict=_diff_with_current(bundle, form) if is_stale else (),
+        changes=changes,
+        is_conflict=is_stale,
+        sections=_outline(request, form),
     )
+
+
+def _outline(request: PageRequest, form: FileForm) -> Sequence[MarkdownSection]:
+    """Return the sections of a Markdown file, without its frontmatter."""
+    text = form.text or ""
+    if not form.path.lower().endswith((".md", ".markdown")):
+        return ()
+    block = find_frontmatter(text.encode("utf-8", "replace"))
+    if isinstance(block, FrontmatterBlock):
+        head = text.encode("utf-8", "replace")[: block.body_start].count(b"\n")
+        text = "\n" * head + text.split("\n", head)[-1]  # the numbers of the lines stay the same
+    return request.site.markdown.outline(text)
 
 
 def _diff_with_current(bundle: Bundle, form: FileForm) -> tuple[DiffLine, ...]:

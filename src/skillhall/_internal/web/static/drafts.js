@@ -5,7 +5,11 @@ const FORMS = 'form[method="post"]:has(textarea)';
 const FIELDS = 'input[type="hidden"], input:not([type]), textarea, select';
 const unsavedForms = new Set();
 
-const getKey = (form) => PREFIX + new URL(form.getAttribute("action"), location.href).pathname;
+function getKey(form) {
+  const { pathname, search } = new URL(form.getAttribute("action"), location.href);
+  return PREFIX + pathname + search;
+}
+
 const getFields = (form) => [...form.querySelectorAll(FIELDS)].filter((field) => field.name);
 
 function readDraft(key) {
