@@ -43,7 +43,7 @@ class VerifyResult:
 
     @property
     def is_signature_broken(self) -> bool:
-        """Whether the files are not those that were signed."""
+        """Whether the files differ from those that were signed."""
         return self.signature.startswith(_BROKEN)
 
 
