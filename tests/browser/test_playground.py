@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browsers import BrowserSession, ServeProcess, run_server
 from tests.support.model_server import ModelServer, ToolCall, model_server
+from tests.support.session_boards import SessionBoard
 from tests.support.skills import make_skill, make_skill_md
 
 ANSWER = "Totals come **first**, then the rows.\n\n<script>window.hit=1</script>"
@@ -147,12 +148,34 @@ def test_reply_streams_and_can_be_stopped(
         send(page, "Slowly.")
         expect(page.locator(".partial-reply")).to_have_text("Totals")
         page.get_by_role("button", name="Stop").click()
-        expect(page.get_by_role("article")).to_have_count(0)
+        expect(page.get_by_role("article")).to_contain_text("Stopped.")
+        expect(page.locator(".partial-reply")).to_have_text("Totals")
+        page.reload()
+        while not page.get_by_role("article").count():  # the server notices the stop soon
+            page.reload()
+        expect(page.get_by_role("article")).to_contain_text("Totals")
+        expect(page.get_by_role("article")).to_contain_text("Stopped.")
         release.set()
-    expect(page.get_by_label("Message")).to_have_value("Slowly.")
-    page.get_by_label("Message").press("Control+Enter")
-    expect(page.locator(".usage")).to_be_visible()
+    send(page, "Again.")
+    expect(page.get_by_text("tokens out")).to_be_visible()
     visitor.close()
+
+
+def test_skill_and_session_are_tried_in_the_playground(
+    guest: BrowserSession, model: ModelServer, stage: ServeProcess
+) -> None:
+    board = SessionBoard.create(stage.url, "Quarter")
+    board.add("Answer in Latin.", "system_prompt")
+    page = guest.open_page("/skill/csv-report")
+    page.get_by_role("link", name="Try in Playground").click()
+    expect(page.get_by_label("Message")).to_have_value("/csv-report ")
+    guest.open_page(board.path)
+    page.get_by_role("button", name="Try it").click()
+    expect(page.get_by_label("Agent").locator("option:checked")).to_have_text("Session: Quarter")
+    model.requests.clear()
+    send(page, "Hello.")
+    expect(page.get_by_role("article").locator(".usage")).to_be_visible()
+    assert "Answer in Latin." in str(model.requests[0])
 
 
 def test_playground_is_accessible(browser: Browser, stage: ServeProcess) -> None:

@@ -232,6 +232,7 @@ def test_snapshot_is_saved_and_restored(either: BrowserSession, board: SessionBo
     page = either.open_page(f"{board.path}/saved-states")
     page.get_by_label("Snapshot name").fill("Before lunch")
     page.get_by_role("button", name="Save snapshot").click()
+    expect(page.get_by_role("status").first).to_contain_text("Snapshot saved")
     board.add("Afternoon")
     page.get_by_role("button", name="Restore Before lunch").click()
     expect(page.get_by_role("alert")).to_contain_text("Changed by someone else")

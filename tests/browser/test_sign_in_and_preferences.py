@@ -40,6 +40,7 @@ def test_visitor_signs_in_with_token_and_out(stranger: BrowserSession) -> None:
     assert TOKEN not in cookie["value"]
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
     page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
     stranger.open_page("/skills")
     expect(page.get_by_label("Token")).to_be_visible()
 

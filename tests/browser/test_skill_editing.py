@@ -31,6 +31,39 @@ def test_new_skill_is_checked_while_typing(visitor: BrowserSession, hall: ServeP
     assert (hall.user_skills / "weekly-report/SKILL.md").exists()
 
 
+def test_form_is_valid_if_validate_accepts_it(either: BrowserSession, hall: ServeProcess) -> None:
+    name = f"Valid Form {id(either)}"
+    page = either.open_page("/skills/add")
+    fill_form(page, name, "Sorts it. " * 110)
+    check = page.get_by_role("button", name="Check", exact=True)
+    if check.is_visible():  # without scripts
+        check.click()
+    preview = page.get_by_role("region", name="Preview")
+    expect(preview).to_contain_text("skillhall validate rejects this skill")
+    preview.get_by_role("button", name="Use the ID as the name").click()
+    expect(page.get_by_label("Name", exact=True)).to_have_value(name.lower().replace(" ", "-"))
+    preview.get_by_role("button", name="Shorten the description").click()
+    expect(preview).to_contain_text("skillhall validate accepts this skill")
+    page.get_by_role("button", name="Add skill").click()
+    expect(page.get_by_role("status").first).to_contain_text("Added")
+
+
+def test_values_are_quoted_with_one_click(either: BrowserSession, hall: ServeProcess) -> None:
+    skill_id = f"unquoted-{id(either)}"
+    data = f"---\nname: {skill_id}\ndescription: Reads: all of it\n---\nBody.\n".encode()
+    folder = make_skill(hall.user_skills, skill_id, data=data)
+    page = either.open_page(f"/skill/{skill_id}/edit")
+    preview = page.get_by_role("region", name="Preview")
+    expect(preview).to_contain_text("skillhall validate rejects this skill")
+    page.get_by_role("button", name="Quote the values").click()
+    expect(preview).to_contain_text("skillhall validate accepts this skill")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("Saved")
+    assert (folder / "SKILL.md").read_bytes() == data.replace(
+        b"Reads: all of it", b'"Reads: all of it"'
+    )
+
+
 def test_typing_during_a_check_checks_the_last_text(
     visitor: BrowserSession,
 ) -> None:
@@ -161,12 +194,64 @@ def test_review_shows_diff_before_replacing(visitor: BrowserSession, hall: Serve
     expect(diff).to_contain_text("Old words.")
     expect(diff).to_contain_text("New words.")
     assert b"Old words." in (folder / "SKILL.md").read_bytes()
+    page.get_by_role("checkbox", name="replaced").check()
     page.get_by_role("button", name="Import selected").click()
     expect(page.get_by_role("status").first).to_contain_text("Imported")
     assert b"New words." in (folder / "SKILL.md").read_bytes()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("status").first).to_contain_text("Undone")
     assert b"Old words." in (folder / "SKILL.md").read_bytes()
+
+
+def test_replacements_are_a_group_that_is_not_selected(
+    either: BrowserSession, hall: ServeProcess
+) -> None:
+    names = [f"group-{word}-{id(either)}" for word in ("new", "old")]
+    old = make_skill(hall.user_skills, names[1], data=make_skill_md(names[1], "Old words."))
+    archive = zip_of({f"{name}/SKILL.md": make_skill_md(name, "New words.") for name in names})
+    page = either.open_page("/skills/import")
+    page.get_by_label("Choose a file").set_input_files(
+        {"name": "some.zip", "mimeType": "application/zip", "buffer": archive}
+    )
+    page.get_by_role("button", name="Continue").first.click()
+    group = page.get_by_role("region", name="Replacements 1")
+    expect(page.get_by_role("checkbox", name=names[0])).to_be_checked()
+    expect(group.get_by_role("checkbox", name=names[1])).not_to_be_checked()
+    group.get_by_role("button", name="Select all").click()
+    expect(group.get_by_role("checkbox", name=names[1])).to_be_checked()
+    expect(page.get_by_role("checkbox", name=names[0])).to_be_checked()
+    group.get_by_role("button", name="Select none").click()
+    expect(group.get_by_role("checkbox", name=names[1])).not_to_be_checked()
+    page.get_by_role("button", name="Import selected").click()
+    expect(page.get_by_role("status").first).to_contain_text(names[0])
+    assert b"Old words." in (old / "SKILL.md").read_bytes()
+
+
+def test_long_review_is_filtered_and_counted(visitor: BrowserSession) -> None:
+    names = [f"counted-{number}" for number in range(7)]
+    archive = zip_of({f"{name}/SKILL.md": make_skill_md(name) for name in names})
+    page = visitor.open_page("/skills/import")
+    page.get_by_label("Choose a file").set_input_files(
+        {"name": "some.zip", "mimeType": "application/zip", "buffer": archive}
+    )
+    page.get_by_role("button", name="Continue").first.click()
+    page.get_by_label("Filter by name or description").fill("counted-3")
+    expect(page.get_by_role("checkbox")).to_have_count(1)
+    page.get_by_role("button", name="Select none").click()
+    expect(page.get_by_text("6 of 7 selected").first).to_be_visible()
+
+
+def test_upload_shows_progress_and_can_be_cancelled(visitor: BrowserSession) -> None:
+    page = visitor.open_page("/skills/import")
+    page.route("**/skills/import/files", lambda _: None)  # an upload that takes long
+    page.get_by_label("Choose a file").set_input_files(
+        {"name": "SKILL.md", "mimeType": "text/markdown", "buffer": make_skill_md("slow")}
+    )
+    page.get_by_role("button", name="Continue").first.click()
+    expect(page.get_by_role("progressbar", name="Uploading")).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("progressbar")).to_have_count(0)
+    expect(page.locator("#live-region")).to_have_text("Cancelled")
 
 
 def test_local_folder_is_uploaded_with_all_files(

@@ -27,6 +27,29 @@ PAGES = [
 ]
 
 
+def test_skill_page_has_commands_with_the_address_of_the_server(
+    either: BrowserSession,
+) -> None:
+    page = either.open_page("/skill/pdf-tools")
+    use = page.get_by_role("region", name="Use it")
+    command = f"skillhall add {either.url}/api/v1/skills/pdf-tools/archive -a claude-code"
+    expect(use.locator("#use-claude-code")).to_have_text(command)
+    use.get_by_text("npx skills", exact=True).click()
+    expect(use.get_by_text(f"npx skills add {either.url} --skill pdf-tools")).to_be_visible()
+    use.get_by_text("MCP in Codex").click()
+    expect(use.get_by_text(f'url = "{either.url}/mcp"')).to_be_visible()
+
+
+def test_skill_is_added_to_a_session(either: BrowserSession) -> None:
+    page = either.open_page("/skill/pdf-tools")
+    page.get_by_role("link", name="Add to session").click()
+    page.get_by_label("Session").select_option("New session")
+    page.get_by_role("button", name="Add to session").click()
+    expect(page.get_by_role("status").first).to_contain_text("pdf-tools")
+    expect(page.get_by_role("heading", name="pdf-tools", level=1)).to_be_visible()
+    expect(page.locator("#cards-stable h3")).to_have_text(["pdf-tools"])
+
+
 def test_pages_are_accessible(axe_visitor: BrowserSession) -> None:
     for path in PAGES:
         axe_visitor.open_page(path)

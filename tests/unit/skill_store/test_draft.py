@@ -1,5 +1,10 @@
+from pathlib import Path
+
+import pytest
+
+from skillhall import validate
 from skillhall._internal.skill.lossless_editor import SkillText
-from skillhall._internal.skill_store.draft import draft_skill
+from skillhall._internal.skill_store.draft import draft_skill, fix_text
 from skillhall._internal.skill_store.input_checks import SkillSummary
 
 TEXT = SkillText("Weekly Report", "Writes it. Use on Fridays.", "Do it.")
@@ -23,3 +28,29 @@ def test_draft_reports_problems_and_risks() -> None:
 
 def test_draft_finds_taken_ids_case_insensitively() -> None:
     assert draft_skill("PDF", TEXT, {"pdf"}).is_taken
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        TEXT._replace(name="weekly-report"),
+        TEXT._replace(name="weekly-report", description="Long. " * 300),
+        TEXT._replace(name="weekly-report", description="A: 'quoted' \"one\" # {x}"),
+        TEXT._replace(name="weekly-report", body="See [a file](missing.md)."),
+    ],
+)
+def test_draft_is_valid_exactly_if_validate_accepts_the_file(
+    tmp_path: Path, text: SkillText
+) -> None:
+    draft = draft_skill("weekly-report", text)
+    folder = tmp_path / "weekly-report"
+    folder.mkdir()
+    (folder / "SKILL.md").write_bytes(draft.data)
+    report = validate(folder)
+    assert draft.is_valid == report.accepted
+    codes = [row.finding.code for row in report.findings if row.effect != "accept"]
+    assert sorted(row.finding.code for row in draft.validation) == sorted(codes)
+    for fix in draft.fixes:
+        text = fix_text(text, fix, draft.id)
+    assert draft_skill("weekly-report", text).is_valid

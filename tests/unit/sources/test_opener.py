@@ -137,6 +137,10 @@ ACCEPTED: list[tuple[str, Ref]] = [
     # Files and packages
     ("https://example.com/SKILL.md", UrlRef("https://example.com/SKILL.md")),
     ("https://example.com/a/x.zip", UrlRef("https://example.com/a/x.zip")),
+    (
+        "https://example.com/api/v1/skills/pdf/archive",
+        UrlRef("https://example.com/api/v1/skills/pdf/archive"),
+    ),
     ("https://example.com/a/x.zip/", UrlRef("https://example.com/a/x.zip")),
     ("https://example.com/a%20b/x.tar.gz", UrlRef("https://example.com/a%20b/x.tar.gz")),
     (

@@ -34,14 +34,16 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.input_checks import SkillSummary
 
 
+_DEFAULT_DEFINITION = AgentDefinition(DEFAULT_AGENT)
 _USER_FOLDER = next(path for path, source in LOCAL_SKILLS.roots if source == USER)
 
 
 class CollectionSkills(AgentSkills):
     """The skills of a collection, except those whose requirements are not met here."""
 
-    def __init__(self, collection: Collection) -> None:
-        agent = AgentDefinition(DEFAULT_AGENT)
+    def __init__(
+        self, collection: Collection, agent: AgentDefinition = _DEFAULT_DEFINITION
+    ) -> None:
         super().__init__(agent, collection.settings, profile=LOCAL_SKILLS)
         self._collection = collection
         self._host = LocalHost(collection.settings.variable_names)

@@ -788,11 +788,17 @@ class Collection:
         return SkillStoreChanges(self.store, self.settings.data_directory, actor)
 
     def edit(
-        self, identity: str, text: SkillText, digest: str, *, actor: Actor
+        self,
+        identity: str,
+        text: SkillText,
+        digest: str,
+        *,
+        actor: Actor,
+        is_repaired: bool = False,
     ) -> SkillChangeResult:
         """Edit a user skill. Raises: ReadOnly, and as `SkillStoreChanges.edit`."""
         self.check_writable(identity)
-        return self.changes(actor).edit(identity, text, digest)
+        return self.changes(actor).edit(identity, text, digest, is_repaired=is_repaired)
 
     def change_files(
         self, identity: str, change: ChangeFiles, digest: str, *, actor: Actor

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from skillhall._internal.authoring.skill_examination import examine_draft
 from skillhall._internal.installer.install import build_bundle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
-from skillhall._internal.policy.profiles import LOCAL_SKILLS
+from skillhall._internal.policy.profiles import LOCAL_SKILLS, SPECIFICATION
 from skillhall._internal.skill.bundle import fold_name
+from skillhall._internal.skill.checks import MAX_DESCRIPTION_LENGTH
+from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill.parser import parse_skill
@@ -32,6 +36,24 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.store import SkillFiles
 
 
+DraftFix: TypeAlias = Literal["name", "length", "quoting"]
+_FIXED_CODES: Mapping[DraftFix, frozenset[Code]] = {
+    "name": frozenset(
+        {
+            Code.NAME_TOO_LONG,
+            Code.NAME_UPPERCASE,
+            Code.NAME_CHARACTERS,
+            Code.NAME_MARKS,
+            Code.NAME_EDGE_HYPHEN,
+            Code.NAME_DOUBLE_HYPHEN,
+            Code.NAME_NOT_FOLDER,
+        }
+    ),
+    "length": frozenset({Code.DESCRIPTION_TOO_LONG}),
+    "quoting": frozenset({Code.YAML_REPAIRED}),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class SkillDraft:
     """Skill that has not been saved yet."""
@@ -43,6 +65,25 @@ class SkillDraft:
     tokens: int
     skill: SkillSummary | None = None  # as the store would list it
     data: bytes = b""  # the SKILL.md
+    validation: tuple[JudgedFinding, ...] = ()  # what `skillhall validate` would report
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether `skillhall validate` accepts the skill."""
+        return not self.problems and not any(
+            judged.effect is Effect.REJECT for judged in self.validation
+        )
+
+    @property
+    def fixes(self) -> tuple[DraftFix, ...]:
+        """The fixes that `fix_text` has for the reasons why it is not valid."""
+        codes = {row.finding.code for row in self.validation if row.effect is Effect.REJECT}
+        is_named = self.skill is not None and self.skill.name == self.id
+        return tuple(
+            fix
+            for fix, fixed in _FIXED_CODES.items()
+            if codes & fixed and not (fix == "name" and is_named)
+        )
 
 
 def draft_skill(identity: str, text: SkillText, taken_ids: Container[str] = ()) -> SkillDraft:
@@ -60,11 +101,16 @@ def draft_skill(identity: str, text: SkillText, taken_ids: Container[str] = ()) 
 
 
 def draft_skill_md(
-    identity: str, write: Callable[[], bytes], *, is_taken: bool = False
+    identity: str,
+    write: Callable[[], bytes],
+    *,
+    is_taken: bool = False,
+    present: Bundle | None = None,
 ) -> SkillDraft:
     """Build the draft of the SKILL.md that `write` returns.
 
-    If the skill is rejected, the draft contains only the problems.
+    If the skill is rejected, the draft contains only the problems. `present` has the other files
+    of the skill.
     """
     try:
         data = write()
@@ -74,7 +120,26 @@ def draft_skill_md(
         return SkillDraft(identity, list_reasons(error), is_taken, (), 0)
     tokens = estimate_tokens(parse_skill(data).body)
     findings = judge_skill_md(identity, data)
-    return SkillDraft(identity, (), is_taken, findings, tokens, skill, data)
+    files = {} if present is None else present.files
+    complete = replace(bundle, files={**files, SKILL_MD: bundle.files[SKILL_MD]})
+    examined = examine_draft(complete, identity, SPECIFICATION)
+    validation = tuple(row for row in examined if row.effect is not Effect.ACCEPT)
+    return SkillDraft(identity, (), is_taken, findings, tokens, skill, data, validation)
+
+
+def fix_text(text: SkillText, fix: str, identity: str) -> SkillText:
+    """Apply a fix to the text of a form; `identity` is the id of the skill.
+
+    A fix of the YAML changes the file, not the text: see `SkillStoreChanges.edit`.
+    """
+    if fix == "name":
+        return text._replace(name=identity)
+    if fix == "length" and len(text.description) > MAX_DESCRIPTION_LENGTH:
+        short = text.description[:MAX_DESCRIPTION_LENGTH]
+        end = max(short.rfind(mark) for mark in (". ", "! ", "? ", "\n", "。"))
+        cut = short[: end + 1] if end > 0 else short.rpartition(" ")[0] or short
+        return text._replace(description=cut.rstrip())
+    return text
 
 
 def draft_files(identity: str, compute: Callable[[], SkillFiles]) -> SkillDraft:

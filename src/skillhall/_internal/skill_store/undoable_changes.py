@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.install import build_bundle
 from skillhall._internal.installer.install_rules import NO_RULES, InstallRules
+from skillhall._internal.skill.autofix import autofix
 from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.skill.lossless_editor import edit_skill_md
 from skillhall._internal.skill.merge import FileState
@@ -73,16 +74,20 @@ class SkillStoreChanges:
     actor: Actor
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
+    def edit(
+        self, identity: str, text: SkillText, digest: str, *, is_repaired: bool = False
+    ) -> SkillChangeResult:
         """Edit the SKILL.md of a user skill if `digest` is its current digest.
 
+        With `is_repaired`, the edit starts from the file as `autofix` repairs it.
         Raises: as `change_files`, EditRefused.
         """
 
         def edit_text(files: SkillFiles) -> SkillFiles:
             path = next(filter(is_skill_md, sorted(files)))
             data, mode = files[path]
-            return {**files, path: (edit_skill_md(data, text), mode)}
+            source = autofix(data, identity).data if is_repaired else data
+            return {**files, path: (edit_skill_md(source, text), mode)}
 
         return self.change_files(identity, edit_text, digest)
 

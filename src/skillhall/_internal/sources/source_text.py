@@ -168,7 +168,7 @@ def parse_repository_url(url: WebUrl) -> RepositoryLocation | None:
         return RepositoryLocation(repository, join_path(path, text), parse_git_ref(page_ref, text))
     is_gitlab = url.host.startswith("gitlab.")
     is_repository = len(names) == 2 or (len(names) > 2 and is_gitlab)  # noqa: PLR2004
-    is_file = ref is None and head.lower().endswith(FILE_EXTENSIONS)
+    is_file = (ref is None and head.lower().endswith(FILE_EXTENSIONS)) or _is_archive(all_names)
     if is_file and not (is_repository and is_github(url)):
         return None
     if not is_repository or url.host == RAW_GITHUB_HOST:
@@ -176,6 +176,11 @@ def parse_repository_url(url: WebUrl) -> RepositoryLocation | None:
         raise SourceRejected("url", url.without_query, problem)
     reject_query(url, _DISPLAY_PARAMETERS if is_github(url) or is_gitlab else ())
     return RepositoryLocation(names, "", parse_git_ref(ref, url.without_query))
+
+
+def _is_archive(names: Sequence[str]) -> bool:
+    """Whether a URL is that of a skill on a Skillhall server, as an archive."""
+    return tuple(names[-5:-2]) == ("api", "v1", "skills") and names[-1] == "archive"
 
 
 def _find_page(names: Sequence[str], url: WebUrl) -> tuple[Sequence[str], Sequence[str]] | None:

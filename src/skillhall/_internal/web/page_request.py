@@ -214,6 +214,11 @@ class PageRequest(Request):
         return self.has_checklist and self.may(Action.READ_INVENTORY)
 
     @property
+    def server_url(self) -> str:
+        """URL by which clients reach this server."""
+        return self.site.settings.server.public_url or str(self.base_url).rstrip("/")
+
+    @property
     def actor(self) -> Actor:
         """Who sent the request."""
         return actor_of(self.scope)

@@ -1,6 +1,7 @@
 """Renders Jinja templates and errors as Starlette responses."""
 
 import re
+import shlex
 from functools import cache
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -131,6 +132,7 @@ def jinja_environment() -> Environment:
         auto_reload=False,
     )
     environment.filters |= {
+        "shell": shlex.quote,
         "segment": lambda text: quote(text, safe=""),
         "path": quote,
         "bytes": format_file_size,

@@ -1,6 +1,7 @@
 """Routes of the web pages."""
 
 from functools import partial
+from http import HTTPStatus
 from typing import TypeAlias
 
 from fastapi import APIRouter
@@ -50,6 +51,7 @@ _DATABASE, _STORE, _FETCH = Work.DATABASE, Work.STORE, Work.FETCH
 _PUBLIC, _OWN, _READ = None, Action.MANAGE_OWN_ACCOUNT, Action.READ
 _WRITE, _SESSIONS = Action.WRITE_SKILLS, Action.WRITE_SESSIONS
 _REVIEW = Action.REVIEW_SKILLS
+_SCRIPT_HEADER = "x-skillhall-script"  # of a form that a script submits
 _Page: TypeAlias = tuple[str, str, Action | None, PageHandler]
 _PageThatWaits: TypeAlias = tuple[str, str, Action | None, PageHandler, Work]
 # Method, path, action that the user must be allowed to do, handler, and what the handler waits
@@ -97,6 +99,8 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/skill/{id}/versions/{number}/use", _REVIEW, version_pages.use, _DATABASE),
     ("GET", "/sessions", _READ, session_pages.list_sessions, _DATABASE),
     ("POST", "/sessions", _SESSIONS, session_pages.create, _DATABASE),
+    ("GET", "/sessions/choose", _SESSIONS, session_pages.show_choice, _DATABASE),
+    ("POST", "/sessions/choose", _SESSIONS, session_pages.choose, _DATABASE),
     ("POST", "/sessions/open", _SESSIONS, session_pages.import_session, _DATABASE),
     ("GET", "/session/{id}", _READ, board_pages.show, _DATABASE),
     ("GET", "/session/{id}/settings", _SESSIONS, session_pages.show_settings, _DATABASE),
@@ -153,6 +157,7 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/template/{id}/start", _SESSIONS, template_pages.start_session, _DATABASE),
     ("GET", "/", _READ, lambda _: redirect("/skills")),
     ("GET", f"{STATIC_PREFIX}{{path:path}}", _PUBLIC, serve_asset),
+    ("POST", "/session/{id}/try", Action.CHAT, playground_pages.try_session, _DATABASE),
     ("GET", "/playground", _READ, playground_pages.show),
     ("GET", "/playground/prompt", _READ, playground_pages.show_prompt),
     ("POST", "/playground/new", Action.CHAT, playground_pages.start_over),
@@ -219,11 +224,17 @@ def _build_route(  # noqa: PLR0913, PLR0917 - the columns of the table
             check_action(request.scope, action)
             if method == "POST":
                 await page_request.read_form()
-            return await workers.run_for(client_id(request.scope), partial(handler, page_request))
+            response = await workers.run_for(
+                client_id(request.scope), partial(handler, page_request)
+            )
         except SkillhallError as error:
             return render_error(page_request, error)
         except OSError:  # its message may name a path of the server
             failure = HttpError("storage_unavailable", "the server cannot access its storage")
             return render_error(page_request, failure)
+        if response.status_code == HTTPStatus.SEE_OTHER and _SCRIPT_HEADER in request.headers:
+            # A script would follow the redirect and so use up the notice for the next page.
+            response.status_code = HTTPStatus.OK
+        return response
 
     return Route(path, respond, methods=[method], include_in_schema=False)

@@ -19,6 +19,7 @@ from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.pending_imports import PendingImports
 from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.web.markdown_html import MarkdownRenderer
+from skillhall._internal.web.playground.session_agents import SessionAgents
 from skillhall._internal.wiring.database import ServerAudit
 from skillhall._internal.workspace.importer import ImportChoices
 from skillhall._internal.workspace.workspace import LazyWorkspace
@@ -56,3 +57,4 @@ class Site:
         self.conversations = Conversations()
         self.default_agent_skills = CollectionSkills(self.collection)  # every skill
         self.agent_skills: dict[str, AgentSkills] = {}  # of configured agents, by agent id
+        self.session_agents = SessionAgents(self.collection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import threading
 import time
@@ -35,6 +36,8 @@ class Turn:
     tool_events: list[ToolEvent] = field(default_factory=list)
     done: Done | None = None
     error: SkillhallError | None = None
+    partial_text: str = ""  # of a reply that is not complete
+    is_stopped: bool = False
 
 
 @dataclass(slots=True)
@@ -118,7 +121,7 @@ class Conversations:
     ) -> AsyncIterator[ChatEvent]:
         """Yield the events of the reply; an error is stored in the turn.
 
-        Closing the iterator stops the reply and discards the turn.
+        Closing the iterator stops the reply. The turn stays, with the part that has arrived.
         """
         thread = ReplyThread(
             conversation.chat, turn.message, max_seconds, lambda: self.finish_turn(conversation)
@@ -127,11 +130,17 @@ class Conversations:
             async for event in thread.events():
                 if isinstance(event, Done):
                     turn.done = event
-                elif not isinstance(event, TextDelta):
+                elif isinstance(event, TextDelta):
+                    turn.partial_text += event.text
+                else:
                     turn.tool_events.append(event)
                 yield event
         except SkillhallError as error:
             turn.error = error
+        except (GeneratorExit, asyncio.CancelledError):
+            turn.is_stopped = True
+            conversation.turns.append(turn)
+            raise
         finally:
             thread.stop()
         if turn.done is None and turn.error is None:

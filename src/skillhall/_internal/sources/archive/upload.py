@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from skillhall._internal.net.fetch import fetch
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
@@ -35,7 +36,10 @@ def download(
     is_markdown = url.lower().endswith(_MARKDOWN_SUFFIX)
     limit = MAX_SKILL_MD_BYTES if is_markdown else DEFAULT_ARCHIVE_LIMITS.total
     result = fetch(url, max_bytes=limit, policy=policy, progress=progress)
-    return read_archive_or_skill_md(result.data, os.path.basename(result.url))
+    folder, name = os.path.split(result.url)
+    if name == "archive":  # of a skill on a Skillhall server
+        name = f"{unquote(os.path.basename(folder))}.zip"
+    return read_archive_or_skill_md(result.data, name)
 
 
 def build_bundles(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:

@@ -64,17 +64,19 @@ class TurnRow(NamedTuple):
     reply: Markup
     done: Done | None
     problem: PageError | None
+    is_stopped: bool = False
 
     @classmethod
     def from_turn(cls, request: PageRequest, turn: Turn) -> Self:
         """Return the row of a turn; the reply is rendered as untrusted Markdown."""
-        reply = request.site.markdown.render(turn.done.text, "#") if turn.done else Markup()
+        text = turn.done.text if turn.done else turn.partial_text
+        reply = request.site.markdown.render(text, "#") if text else Markup()
         translations, problem = request.translations, None
         if turn.error is not None:
             heading = translations("playground.failed")
             problem = describe_error(request, turn.error)._replace(heading=heading)
         steps = tuple(TraceStep.from_event(translations, event) for event in turn.tool_events)
-        return cls(turn.message, steps, reply, turn.done, problem)
+        return cls(turn.message, steps, reply, turn.done, problem, turn.is_stopped)
 
 
 class ChatStream(Response):

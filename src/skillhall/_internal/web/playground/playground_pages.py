@@ -1,6 +1,7 @@
 """Playground: chat with an agent and see which skills it loads."""
 
 from typing import NamedTuple
+from urllib.parse import quote
 
 from starlette.responses import PlainTextResponse, Response
 
@@ -43,8 +44,10 @@ class _Config(NamedTuple):
 
 def show(request: PageRequest) -> Response:
     """Show the conversation of this browser, and the form for the next message."""
-    config, conversation = _read_config(request.site), _find_conversation(request)
-    agent_id = request.field("agent") or (conversation.agent if conversation else "")
+    conversation, query = _find_conversation(request), request.query_params
+    agent_id = request.field("agent") or query.get("agent", "")
+    agent_id = agent_id or (conversation.agent if conversation else "")
+    config = _read_config(request.site, agent_id)
     turns = conversation.turns if conversation else ()
     failed_message = turns[-1].message if turns and turns[-1].error else ""
     try:
@@ -61,7 +64,7 @@ def show(request: PageRequest) -> Response:
         models=config.models,
         agent=agent_id or DEFAULT_AGENT,
         model=request.field("model") or (conversation.model if conversation else ""),
-        message=request.field("message") or failed_message,
+        message=request.field("message") or failed_message or query.get("message", ""),
         max_message_length=MAX_MESSAGE_LENGTH,
         turns=[TurnRow.from_turn(request, turn) for turn in turns],
         listing_size=listing_size,  # sent with every turn
@@ -71,9 +74,19 @@ def show(request: PageRequest) -> Response:
 
 def show_prompt(request: PageRequest) -> Response:
     """Return the system prompt of an agent, without a task, as plain text."""
-    agent = _read_config(request.site).find_agent(request.query_params.get("agent", ""))
+    agent_id = request.query_params.get("agent", "")
+    agent = _read_config(request.site, agent_id).find_agent(agent_id)
     text = _skills_for(request.site, agent).system_prompt()
     return PlainTextResponse(text.encode("utf-8", "replace"), headers=CSP_HEADER)
+
+
+def try_session(request: PageRequest) -> Response:
+    """Start a conversation with the compiled context of a session."""
+    context = request.workspace.contexts.compile(request.path_params["id"])
+    name = request.translations("playground.session", name=context.session.name)
+    agent_id = request.site.session_agents.add(context.session.id, name, context.text)
+    request.site.conversations.remove(request.cookies.get(CONVERSATION_COOKIE, ""))
+    return redirect(f"{PLAYGROUND_PATH}?agent={quote(agent_id, safe='')}")
 
 
 def start_over(request: PageRequest) -> Response:
@@ -118,7 +131,8 @@ def _get_conversation(request: PageRequest) -> Conversation:
 
     Raises: SkillhallError.
     """
-    config, chosen = _read_config(request.site), request.field("model")
+    config = _read_config(request.site, request.field("agent"))
+    chosen = request.field("model")
     agent = config.find_agent(request.field("agent"))
     # Only configured models are allowed: the server's API key pays for them.
     if chosen and chosen not in config.models:
@@ -137,8 +151,10 @@ def _get_conversation(request: PageRequest) -> Conversation:
     return Conversation(agent.id, model, chat_class(_skills_for(request.site, agent), model))
 
 
-def _read_config(site: Site) -> _Config:
+def _read_config(site: Site, agent_id: str) -> _Config:
     """Return the default agent, the agents in the config file, and the models.
+
+    If `agent_id` is that of a session, its agent is returned, too.
 
     An error in the config file is returned as `error`.
     """
@@ -150,13 +166,17 @@ def _read_config(site: Site) -> _Config:
         config_error = error
     agents = tuple(agent for agent in agents if agent.id != DEFAULT_AGENT)
     models = dict.fromkeys((site.settings.model, *(agent.model for agent in agents)))
-    all_agents = (AgentDefinition(DEFAULT_AGENT), *agents)
+    session = site.session_agents.find(agent_id)
+    session_agents = (session.agent,) if session else ()
+    all_agents = (AgentDefinition(DEFAULT_AGENT), *agents, *session_agents)
     return _Config(all_agents, tuple(filter(None, models)), config_error)
 
 
 def _skills_for(site: Site, agent: AgentDefinition) -> AgentSkills:
     if agent.id == DEFAULT_AGENT:
         return site.default_agent_skills
+    if session := site.session_agents.find(agent.id):
+        return session
     skills = site.agent_skills.get(agent.id)
     if skills is None or skills.agent != agent:  # the config file was edited
         skills = site.agent_skills[agent.id] = AgentSkills(agent, site.settings)

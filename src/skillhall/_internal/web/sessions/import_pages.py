@@ -119,8 +119,11 @@ def show_review(request: PageRequest) -> Response:
     workspace = request.workspace
     choices = request.site.pending_session_imports.find(request.path_params["review"])
     session = workspace.sessions.find(request.path_params["id"])
-    is_new = request.method == "GET"
+    amount = request.field("select").partition(":")[2]  # in a browser without scripts
     acceptable = [row.id for row in choices.candidates if not row.reasons]
+    selected = request.fields.getlist("chosen") if request.method == "POST" else acceptable
+    if amount:
+        selected = acceptable if amount == "all" else []
     return render(
         request,
         "session_review.html",
@@ -129,7 +132,7 @@ def show_review(request: PageRequest) -> Response:
         import_id=request.path_params["review"],
         choices=choices,
         existing_names=workspace.importer.find_conflicts(session.id, choices),
-        chosen=frozenset(acceptable if is_new else request.fields.getlist("chosen")),
+        chosen=frozenset(selected),
         on_conflict=request.field("on_conflict") or ImportConflict.REPLACE,
         zone=request.field("zone") or Zone.STABLE,
     )
@@ -141,7 +144,7 @@ def confirm(request: PageRequest) -> Response:
     pending, import_id = request.site.pending_session_imports, request.path_params["review"]
     choices = pending.find(import_id)
     chosen = tuple(request.fields.getlist("chosen"))
-    if not chosen:
+    if not chosen or request.field("select"):
         return show_review(request)
     zone = parse_zone(request.field("zone")) if request.field("zone") else None
     on_conflict, refuse = request.field("on_conflict"), ImportConflict.REFUSE

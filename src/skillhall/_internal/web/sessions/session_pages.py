@@ -1,8 +1,9 @@
 """Pages for the list of sessions, their settings and the compiled context."""
 
 from typing import NamedTuple
+from urllib.parse import quote
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from skillhall._internal.web.page_request import PageRequest, on_error, parse_number, redirect
 from skillhall._internal.web.rendering import render
@@ -55,6 +56,30 @@ def create(request: PageRequest) -> Response:
     else:
         session = workspace.sessions.create(name)
     return redirect(f"/session/{session.id}")
+
+
+def show_choice(request: PageRequest) -> Response:
+    """Ask to which session a skill is added."""
+    skill_id = request.query_params.get("skill", "")
+    entry = request.collection.snapshot().summarize(request.collection.find(skill_id))
+    sessions = request.workspace.sessions.list("", PAGE_SIZE)
+    return render(
+        request,
+        "choose_session.html",
+        request.translations("choose_session.title", name=entry.name),
+        skill=skill_id,
+        sessions=sorted(sessions, key=lambda session: session.updated, reverse=True),
+    )
+
+
+def choose(request: PageRequest) -> Response:
+    """Continue with the import of the skill into the chosen session, or into a new one."""
+    skill_id, session_id = request.field("skill"), request.field("session")
+    name = request.collection.find(skill_id).name
+    if not session_id:
+        session_id = request.workspace.sessions.create(name).id
+    # The status 307 repeats the POST, with its field `skill`.
+    return RedirectResponse(f"/session/{quote(session_id, safe='')}/import/skills", 307)
 
 
 @on_error(list_sessions, "open")

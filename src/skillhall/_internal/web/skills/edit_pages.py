@@ -5,10 +5,11 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
+from skillhall._internal.skill.autofix import autofix
 from skillhall._internal.skill.frontmatter_locator import normalize_newlines
 from skillhall._internal.skill.lossless_editor import SkillText, edit_skill_md, parse_skill_text
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.skill_store.draft import SkillDraft, draft_skill_md
+from skillhall._internal.skill_store.draft import SkillDraft, draft_skill_md, fix_text
 from skillhall._internal.skill_store.versions.version_diff import DiffLine, diff_texts
 from skillhall._internal.web.page_request import PageRequest, on_error
 from skillhall._internal.web.rendering import form_status, render
@@ -33,7 +34,9 @@ def show_edit(request: PageRequest) -> Response:
     skill_id = request.path_params["id"]
     request.collection.check_writable(skill_id)
     data, digest = request.collection.read_working_copy(skill_id)
-    return _render_form(request, parse_skill_text(data), digest)
+    text = parse_skill_text(data)
+    draft = _draft_edit(request.collection, skill_id, text)
+    return _render_form(request, text, digest, draft=draft)
 
 
 def check(request: PageRequest) -> Response:
@@ -43,9 +46,12 @@ def check(request: PageRequest) -> Response:
         _read_form(request),
         request.collection,
     )
+    fix = request.field("fix")
     if skill_id is None:
         name = request.field("id").strip() or text.name
         has_draft = name.strip() or request.error
+        if fix:
+            text = fix_text(text, fix, collection.draft(name, text).id or text.name)
         draft = collection.draft(name, text) if has_draft else None
         return _render_form(request, text, draft=draft)
     digest, conflict = request.field("digest"), None
@@ -55,9 +61,8 @@ def check(request: PageRequest) -> Response:
         digest = request.error.digest
     else:
         collection.check_writable(skill_id)
-    draft = draft_skill_md(
-        skill_id, lambda: edit_skill_md(_read_skill_file(collection, skill_id), text)
-    )
+    text = fix_text(text, fix, skill_id)
+    draft = _draft_edit(collection, skill_id, text, is_repaired=_is_repaired(request))
     return _render_form(request, text, digest, draft=draft, conflict=conflict)
 
 
@@ -77,7 +82,8 @@ def edit(request: PageRequest) -> Response:
     """Edit a skill, unless it has been changed since the form was opened."""
     skill_id, digest = request.path_params["id"], request.field("digest")
     text, actor = _read_form(request), request.actor
-    edited = request.collection.edit(skill_id, text, digest, actor=actor)
+    is_repaired = _is_repaired(request)
+    edited = request.collection.edit(skill_id, text, digest, actor=actor, is_repaired=is_repaired)
     url = _skill_url(skill_id)
     if request.collection.is_reviewed:
         return request.redirect(f"{url}/versions", "drafted", skill_id, edited.change_id)
@@ -150,7 +156,23 @@ def _render_form(
         draft=draft,
         listing=agent_skills.render_prompt_for_draft(skill) if skill else "",
         conflict=conflict,
+        is_repaired=_is_repaired(request),
     )
+
+
+def _draft_edit(
+    collection: Collection, skill_id: str, text: SkillText, *, is_repaired: bool = False
+) -> SkillDraft:
+    def write() -> bytes:
+        data = _read_skill_file(collection, skill_id)
+        return edit_skill_md(autofix(data, skill_id).data if is_repaired else data, text)
+
+    return draft_skill_md(skill_id, write, present=collection.store.files(skill_id))
+
+
+def _is_repaired(request: PageRequest) -> bool:
+    """Whether the user asked for a repair of the YAML, now or before."""
+    return request.field("fix") == "quoting" or request.field("repaired") == "true"
 
 
 def _compare_versions(collection: Collection, skill_id: str, text: SkillText) -> EditConflict:

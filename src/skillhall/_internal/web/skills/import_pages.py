@@ -1,18 +1,36 @@
 """Pages that import skills, with a review before anything is saved."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from starlette.responses import Response
 
 from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.skill.bundle import Bundle
-from skillhall._internal.skill_store.pending_imports import PendingImport
+from skillhall._internal.skill_store.pending_imports import (
+    ImportCandidate,
+    ImportStatus,
+    PendingImport,
+)
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
 from skillhall._internal.web.rendering import form_status, render
 from skillhall._internal.wiring.sources import OpenedSource, read_upload
 from skillhall.errors import SkillhallError, without_credentials
 
 DEFAULT_FOLDER = "~/.claude/skills"
+_GROUPS: tuple[ImportStatus, ...] = ("new", "replaces", "taken", "refused", "same")
+
+
+class CandidateGroup(NamedTuple):
+    """Candidates that an import would treat alike."""
+
+    status: ImportStatus
+    candidates: tuple[ImportCandidate, ...]
+
+    @property
+    def can_import(self) -> bool:
+        """Whether they can be selected."""
+        return any(row.can_import for row in self.candidates)
 
 
 def show_form(request: PageRequest) -> Response:
@@ -64,9 +82,9 @@ def _start_review(
 
 
 def show_review(request: PageRequest) -> Response:
-    """Show the candidates of a pending import."""
+    """Show the candidates of a pending import. Those that replace a skill are not selected."""
     pending = request.site.pending_imports.find(request.path_params["review"])
-    chosen = frozenset(row.key for row in pending.candidates if row.can_import)
+    chosen = frozenset(row.key for row in pending.candidates if row.status == "new")
     return _render_review(request, pending, chosen)
 
 
@@ -77,6 +95,11 @@ def confirm(request: PageRequest) -> Response:
     ids = {key: skill_id for key in keys if (skill_id := request.field(f"id-{key}").strip())}
     pending = imports.find(import_id, ids)
     chosen = frozenset(request.fields.getlist("chosen"))
+    status, _, amount = request.field("select").partition(":")
+    if status:  # all or none of a group, in a browser without scripts
+        group = {row.key for row in pending.candidates if row.status == status}
+        chosen = chosen | group if amount == "all" else chosen - group
+        return _render_review(request, pending, chosen)
     selected = [row for row in pending.candidates if row.key in chosen]
     # Another id, or a change on the server, may replace a skill that was not shown.
     is_as_shown = all(
@@ -99,11 +122,16 @@ def confirm(request: PageRequest) -> Response:
 def _render_review(
     request: PageRequest, pending: PendingImport, chosen: frozenset[str], *, status: int = 200
 ) -> Response:
+    groups = (
+        CandidateGroup(status, tuple(row for row in pending.candidates if row.status == status))
+        for status in _GROUPS
+    )
     return render(
         request,
         "review.html",
         status=status,
         pending_import=pending,
+        groups=[group for group in groups if group.candidates],
         chosen=chosen,
         can_import=any(row.can_import for row in pending.candidates),
     )

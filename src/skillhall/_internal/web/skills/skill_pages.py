@@ -48,6 +48,7 @@ def show_skill(request: PageRequest) -> Response:
         is_editable=entry.source == "user",
         trust=request.collection.summarize_trust(skill),
         evals=build_eval_card(find_served_overview(request.collection, skill_id)),
+        can_use=not entry.revocation and not entry.hidden,
         has_versions=entry.source == "user" and request.collection.versions is not None,
     )
 

@@ -64,7 +64,7 @@ function showRestored(form, originals) {
 // Puts the unsaved text of an earlier visit into a form. The version that it was written for comes
 // with it, so that a conflict with a change by someone else is detected.
 function restoreDraft(form) {
-  if (form.querySelector(".problem[role='alert'], .conflict")) {
+  if (form.matches("[data-unsaved]") || form.querySelector(".problem[role='alert']")) {
     markUnsaved(form); // the server has returned the form with the submitted text
     return;
   }
@@ -86,7 +86,8 @@ function restoreDraft(form) {
 document.addEventListener("input", (event) => {
   const form = event.target.closest(FORMS);
   if (!form) return;
-  if (form.querySelector(".restored, .problem[role='alert']") || getFields(form).some(isChanged)) {
+  const isReturned = form.matches("[data-unsaved]") || form.querySelector(".restored");
+  if (isReturned || getFields(form).some(isChanged)) {
     markUnsaved(form);
   } else {
     discardDraft(form);

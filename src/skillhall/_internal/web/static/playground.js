@@ -66,6 +66,16 @@ async function streamReply(turn, signal) {
   return pendingTurn;
 }
 
+// The part of a reply that has arrived stays; the server shows it after a reload, too.
+function keepStopped(turn) {
+  turn.classList.remove("is-pending");
+  turn.ariaBusy = null;
+  turn.querySelector(".partial-reply").removeAttribute("aria-hidden");
+  turn.querySelector(".stopped-note").hidden = false;
+  message.value = "";
+  skillhall.discardDraft(form);
+}
+
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   if (abortController || !message.value.trim()) return;
@@ -80,7 +90,8 @@ form.addEventListener("submit", async (event) => {
   } catch (error) {
     if (error.name !== "AbortError") location.reload();
   }
-  pendingTurn?.remove();
+  if (pendingTurn && abortController.signal.aborted) keepStopped(pendingTurn);
+  else pendingTurn?.remove();
   abortController = null;
   stopButton.hidden = true;
   form.ariaBusy = null;
