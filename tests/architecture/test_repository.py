@@ -32,7 +32,8 @@ REGISTRY_HOSTS = frozenset(
         "a4aa2ac280bb8d1a",
     }
 )
-HOST = re.compile(r"[a-z0-9-]+(?:[.][a-z0-9-]+)+")
+# The lookbehind keeps the search linear in long runs of letters, such as encoded images.
+HOST = re.compile(r"(?<![a-z0-9-])[a-z0-9-]+(?:[.][a-z0-9-]+)+")
 
 
 def names_a_registry_host(text: str) -> bool:

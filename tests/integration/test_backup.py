@@ -27,7 +27,7 @@ from tests.support.backups import Lines, forge
 from tests.support.bundles import build_single_bundle
 from tests.support.databases import make_postgres_database
 from tests.support.fault_injection import run_faults
-from tests.support.replicas import Replica
+from tests.support.replicas import ForkedReplica, Replica
 from tests.support.restored_servers import drop_differences, fill_server, read_answers
 from tests.support.skills import make_skill, make_skill_md
 from tests.support.workspaces import make_workspace
@@ -55,17 +55,17 @@ def test_restored_servers_give_the_same_answers_byte_by_byte(
     tmp_path: Path, postgres: str, start: Callable[[Replica], Replica]
 ) -> None:
     url = make_postgres_database(postgres, f"backup_{secrets.token_hex(4)}")
-    first = start(Replica(tmp_path / "first", {}))
+    first = start(ForkedReplica(tmp_path / "first", {}))
     change = fill_server(first)
     answers = read_answers(first)
     assert len(answers) > 50
     make_backup(settings_of(first), str(tmp_path / "1.backup"))
-    second = Replica(tmp_path / "second", {"SKILLHALL_DATABASE_URL": url})
+    second = ForkedReplica(tmp_path / "second", {"SKILLHALL_DATABASE_URL": url})
     restore_backup(settings_of(second), str(tmp_path / "1.backup"), actor=ACTOR)
     shared = read_answers(start(second))
     assert drop_differences(shared) == drop_differences(answers)
     make_backup(settings_of(second), str(tmp_path / "2.backup"))
-    third = Replica(tmp_path / "third", {})
+    third = ForkedReplica(tmp_path / "third", {})
     restore_backup(settings_of(third), str(tmp_path / "2.backup"), actor=ACTOR)
     assert read_answers(start(third)) == answers
     for server in (second, third):
@@ -76,7 +76,7 @@ def test_restored_servers_give_the_same_answers_byte_by_byte(
 def test_restore_resets_open_event_streams(
     tmp_path: Path, start: Callable[[Replica], Replica]
 ) -> None:
-    server = start(Replica(tmp_path / "server", {}))
+    server = start(ForkedReplica(tmp_path / "server", {}))
     session = server.request("POST", "/api/v1/sessions", {"name": "One"}).json["data"]["id"]
     make_backup(settings_of(server), str(tmp_path / "all.backup"))
     with server.events(f"?session={session}") as stream:

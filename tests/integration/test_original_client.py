@@ -20,7 +20,7 @@ from tests.support.original_client import (
     is_upload_needed,
 )
 from tests.support.prompt_sources import BUILT_IN
-from tests.support.replicas import Replica, wait_until
+from tests.support.replicas import ForkedReplica, Replica, wait_until
 from tests.support.skills import make_skill_md
 
 TOKEN = "a-bearer-token-of-the-tests-0001"  # noqa: S105 - only for tests
@@ -72,7 +72,7 @@ def server(site: GitServer, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         "SKILLHALL_ALLOW_NETWORKS": "127.0.0.0/8",
         "SKILLHALL_AUTH_TOKEN": TOKEN,
     }
-    replica = Replica(tmp_path_factory.mktemp("server"), variables)
+    replica = ForkedReplica(tmp_path_factory.mktemp("server"), variables)
     try:
         replica.start()
         client = OriginalClient(replica.port, TOKEN)

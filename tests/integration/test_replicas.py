@@ -35,6 +35,7 @@ from tests.support.replicas import (
     PROMPTS,
     ROOT,
     SKILLS,
+    ForkedReplica,
     Replica,
     new_name,
     replicas,
@@ -276,7 +277,7 @@ def test_sign_out_ends_copies_of_the_cookie_on_both_servers(pair: list[Replica])
 
 def test_sign_ins_survive_kills_and_ended_ones_stay_ended(database: str, tmp_path: Path) -> None:
     variables = {"SKILLHALL_DATABASE_URL": database, "SKILLHALL_AUTH_TOKEN": TOKEN}
-    replica = Replica(tmp_path, variables)
+    replica = ForkedReplica(tmp_path, variables)
     replica.start()
     try:
         cookies = [{"Cookie": sign_in(replica, TOKEN)} for _ in range(2)]
@@ -537,7 +538,7 @@ def test_server_that_cannot_know_whether_it_has_users_requires_a_credential(
     tmp_path: Path,
 ) -> None:
     unreachable = "postgresql://nobody@127.0.0.1:1/none"
-    replica = Replica(tmp_path, {"SKILLHALL_DATABASE_URL": unreachable})
+    replica = ForkedReplica(tmp_path, {"SKILLHALL_DATABASE_URL": unreachable})
     replica.start()
     try:
         assert replica.request("GET", SKILLS).status == 401

@@ -8,7 +8,7 @@ import pytest
 
 from skillhall._internal.cli.runner import run
 from tests.support.cli_sandbox import CliSandbox
-from tests.support.replicas import SKILLS, Replica, wait_until
+from tests.support.replicas import SKILLS, ForkedReplica, wait_until
 
 
 def test_token_is_created_listed_and_revoked(sandbox: CliSandbox) -> None:
@@ -110,7 +110,7 @@ def test_missing_database_packages_are_reported_with_a_hint(
 def test_server_accepts_a_new_token_until_it_is_revoked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    replica = Replica(tmp_path, {"SKILLHALL_AUTH_TOKEN": "the-token-of-the-operator"})
+    replica = ForkedReplica(tmp_path, {"SKILLHALL_AUTH_TOKEN": "the-token-of-the-operator"})
     monkeypatch.setenv("SKILLHALL_DATA_DIR", str(tmp_path / "data"))
     replica.start()
     try:

@@ -7,7 +7,7 @@ import pytest
 
 from skillhall._internal.cli.runner import run
 from tests.support.cli_sandbox import CliSandbox
-from tests.support.replicas import SKILLS, Replica, wait_until
+from tests.support.replicas import SKILLS, ForkedReplica, Replica, wait_until
 from tests.support.servers import HttpResponse
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -101,7 +101,7 @@ def post(replica: Replica, path: str, **fields: str) -> HttpResponse:
 def test_first_user_turns_sign_in_on_without_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    replica = Replica(tmp_path, {})
+    replica = ForkedReplica(tmp_path, {})
     monkeypatch.setenv("SKILLHALL_DATA_DIR", str(tmp_path / "data"))
     replica.start()
     try:

@@ -6,10 +6,10 @@ that. No byte that was not approved may ever be handed out.
 """
 
 import random
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -26,8 +26,9 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.catalog import resolve_roots
 from skillhall._internal.wiring.skill_provider import open_folder_provider
 from skillhall.errors import SkillhallError
+from tests.support.fork_server import ForkedProcess
 from tests.support.skills import make_skill, make_skill_md
-from tests.support.symlink_races import REPOSITORY, AttemptCounts, RaceResult
+from tests.support.symlink_races import AttemptCounts, RaceResult
 
 SWAPS = 10_000
 MARK = "approved text"
@@ -136,13 +137,11 @@ def run_approval_race(folder: Path, swaps: int = SWAPS, pause: float = 0.001) ->
     }
     counts = [AttemptCounts(name) for name in readers]
     module, options = "tests.support.approval_races", (str(folder), str(swaps), str(pause))
-    command = [sys.executable, "-m", module, *options]
-    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
+    with closing(ForkedProcess(module, *options, imports=[module])) as process:
         while process.poll() is None:
             for score, reader in zip(counts, readers.values(), strict=True):
                 _attempt(score, reader)
-        assert process.stdout is not None
-        done = int(process.stdout.read())
+        done = int(process.read_output(timeout=120))
     for score, reader in zip(counts, readers.values(), strict=True):
         before = score.succeeded
         _attempt(score, reader)

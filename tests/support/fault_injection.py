@@ -9,7 +9,6 @@ import builtins
 import errno
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -17,7 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-ROOT = Path(__file__).parents[2]
+from tests.support.statement_faults import run_fault_module
+
 COMPLETED = "completed"
 _KILLED = 9
 _MAX_STEPS = 2000  # more steps mean an endless loop
@@ -48,12 +48,8 @@ class FaultCase(Protocol):
 
 def run_faults(module: str, case: str, kind: str) -> int:
     """Inject a fault at every step and return the number of steps."""
-    command = [sys.executable, "-m", "tests.support.fault_injection", module, case, kind]
-    result = subprocess.run(
-        command, cwd=ROOT, check=False, timeout=240, capture_output=True, text=True
-    )
-    assert result.returncode == 0, result.stderr
-    return int(result.stdout.split()[-1])
+    arguments = ("tests.support.fault_injection", module, case, kind)
+    return run_fault_module(*arguments, imports=[module])
 
 
 def _main(module: str, name: str, kind: str) -> None:

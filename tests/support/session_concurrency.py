@@ -7,12 +7,11 @@ It prints the results of its changes as JSON.
 import json
 import os
 import random
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from skillhall._internal.storage.records import Block, Event
 from skillhall._internal.storage.sql.engine import Database
@@ -24,9 +23,9 @@ from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import BlockMovedError, RecordNotFound, SkillhallError, VersionConflict
 from tests.support.actors import ACTOR
 from tests.support.databases import TIMESTAMP
+from tests.support.fork_server import ForkedProcess
 from tests.support.workspaces import import_upload, make_workspace, skill_md
 
-ROOT = Path(__file__).parents[2]
 READY = "ready\n"
 SKILLS = 8  # different names to import
 CONFLICTS = (VersionConflict, BlockMovedError, RecordNotFound)
@@ -53,32 +52,35 @@ def open_workspace(url: str, prefix: str) -> tuple[Database, Workspace]:
 
 def run_workers(url: str, session: str, processes: int, changes: int) -> WorkerResults:
     """Run `processes` that make `changes` each, and return their results."""
-    running = [
-        subprocess.Popen(
-            [
-                *(sys.executable, "-m", "tests.support.session_concurrency"),
-                *(url, session, f"w{number}", str(changes)),
-            ],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(processes)
-    ]
-    for worker in running:  # all have read the blocks before the first change
-        assert worker.stdout is not None
-        assert worker.stdout.readline() == READY
+    module = "tests.support.session_concurrency"
     results = WorkerResults()
-    for worker in running:
-        assert worker.stdin is not None
-        worker.stdin.write("\n")
-        worker.stdin.flush()
-    for worker in running:
-        out, _ = worker.communicate(timeout=900)
-        assert worker.returncode == 0
-        data = json.loads(out)
+    with ExitStack() as stack:
+        reader, writer = os.pipe()
+        with os.fdopen(reader, "rb") as stdin:
+            running = [
+                stack.enter_context(
+                    closing(
+                        ForkedProcess(
+                            module,
+                            url,
+                            session,
+                            f"w{number}",
+                            str(changes),
+                            imports=[module],
+                            stdin=stdin,
+                        )
+                    )
+                )
+                for number in range(processes)
+            ]
+        for worker in running:  # all have read the blocks before the first change
+            assert worker.stdout is not None
+            assert worker.stdout.readline() == READY
+        os.close(writer)  # ends their stdin, for which they wait
+        outputs = [worker.read_output(timeout=900) for worker in running]
+        assert [worker.wait(900) for worker in running] == [0] * processes
+    for output in outputs:
+        data = json.loads(output)
         results.accepted.update(data["accepted"])
         results.rejected += data["rejected"]
         for block, version, text in data["texts"]:

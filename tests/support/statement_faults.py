@@ -2,30 +2,31 @@
 
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from tempfile import TemporaryFile
 
 from sqlalchemy import Engine, event
 
-ROOT = Path(__file__).parents[2]
+from tests.support.fork_server import ForkedProcess
+
+TIMEOUT = 300  # seconds
 MAX_STEPS = 2000  # more steps mean an endless loop
 
 
-def run_fault_module(module: str, *arguments: str) -> int:
-    """Run a module in a process without threads and return the number that it prints."""
-    result = subprocess.run(
-        [sys.executable, "-m", module, *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert result.returncode == 0, result.stderr
-    return int(result.stdout)
+def run_fault_module(module: str, *arguments: str, imports: Sequence[str] = ()) -> int:
+    """Run a module in a process without threads and return the last number that it prints."""
+    with TemporaryFile("w+") as output, TemporaryFile("w+") as errors:
+        process = ForkedProcess(
+            module, *arguments, imports=[module, *imports], stdout=output, stderr=errors
+        )
+        with closing(process):
+            code = process.wait(TIMEOUT)
+        output.seek(0)
+        errors.seek(0)
+        assert code == 0, errors.read()
+        return int(output.read().split()[-1])
 
 
 def run_until_killed(step: int, work: Callable[[], None]) -> bool:

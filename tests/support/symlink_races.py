@@ -8,11 +8,10 @@ prove that the race is real.
 import os
 import random
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,9 +32,9 @@ from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.sources.folder.bundle_reader import open_bundle, read_bundle
 from skillhall._internal.wiring.catalog import load_catalog
 from skillhall.errors import SkillhallError
+from tests.support.fork_server import ForkedProcess
 from tests.support.skills import make_skill_md
 
-REPOSITORY = Path(__file__).parents[2]
 SECRET, INSIDE = "SECRET", "inside"
 SKILL = "a/b/pdf"
 NOTES = f"{SKILL}/notes.md"
@@ -130,22 +129,21 @@ def _rename(handle: int, old: str, new: str) -> None:
 @contextmanager
 def run_swapper(scene: RaceFolders) -> Iterator[Callable[[], int]]:
     """Run the swapping process; the yielded function ends it and returns its swaps."""
-    command = [sys.executable, "-m", "tests.support.symlink_races", str(scene.folder)]
-    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
+    module = "tests.support.symlink_races"
+    with closing(ForkedProcess(module, str(scene.folder), imports=[module])) as process:
         try:
             while not (scene.folder / _READY).exists() and process.poll() is None:
                 os.sched_yield()
             yield lambda: _stop_swapper(scene, process)
         finally:
             (scene.folder / _STOP).touch()
-            process.kill()
 
 
-def _stop_swapper(scene: RaceFolders, process: subprocess.Popen[str]) -> int:
+def _stop_swapper(scene: RaceFolders, process: ForkedProcess) -> int:
     (scene.folder / _STOP).touch()
-    out, _ = process.communicate(timeout=120)
-    assert process.returncode == 0
-    return int(out)
+    output = process.read_output(timeout=120)
+    assert process.wait(timeout=120) == 0
+    return int(output)
 
 
 # Each reader returns all text that it got.
