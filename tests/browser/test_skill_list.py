@@ -102,6 +102,47 @@ def test_preview_without_scripts_is_a_page(plain_visitor: BrowserSession) -> Non
     expect(page).to_have_url(f"{plain_visitor.url}/skill/pdf-tools")
 
 
+def test_palette_finds_skills_and_actions_by_keyboard(visitor: BrowserSession) -> None:
+    page = visitor.open_page("/sources")
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Go to")
+    expect(palette.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("import")
+    expect(palette.get_by_role("link").first).to_have_text("Import skills")
+    palette.get_by_role("searchbox").fill("pdf-tools")
+    expect(palette.get_by_role("link").first).to_contain_text("Reads PDF files")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="pdf-tools", level=1)).to_be_visible()
+
+
+def test_palette_works_without_scripts(plain_visitor: BrowserSession) -> None:
+    page = plain_visitor.open_page("/sources")
+    page.locator("#open-palette").click()
+    page.get_by_role("searchbox").fill("pdf-tools")
+    page.get_by_role("button", name="Search").click()
+    page.get_by_role("region", name="Skills").get_by_role("link").first.click()
+    expect(page.get_by_role("heading", name="pdf-tools", level=1)).to_be_visible()
+
+
+def test_question_mark_shows_the_shortcuts(visitor: BrowserSession) -> None:
+    page = visitor.open_page("/skills")
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
+    expect(dialog.get_by_text("Preview the skill")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+
+
+def test_palette_and_shortcuts_are_accessible(axe_visitor: BrowserSession) -> None:
+    page = axe_visitor.open_page("/palette?q=pdf")
+    assert axe_visitor.find_accessibility_problems() == []
+    axe_visitor.open_page("/shortcuts")
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("dialog", name="Go to")).to_be_visible()
+    assert axe_visitor.find_accessibility_problems() == []
+
+
 def test_list_with_selection_and_preview_is_accessible(
     axe_visitor: BrowserSession, hall: ServeProcess
 ) -> None:
