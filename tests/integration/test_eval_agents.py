@@ -1,14 +1,17 @@
 """External agents, scripts of skills and recordings in `skillhall eval run`."""
 
 import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from skillhall._internal.cli.runner import run as main_code
+from skillhall._internal.evals.runs.evaluated_skill import read_evaluated_skill
 from tests.support.eval_skills import (
     MODEL,
     make_case,
@@ -356,4 +359,41 @@ def test_skill_that_a_policy_may_block_is_not_run(
     result = run_eval(capsys, skill, "--model", MODEL)
 
     assert result.code == 3, result.out
+    assert server.requests == []
+
+
+def deny_by_policy(digest: str, project: Path) -> None:
+    text = f'version = 1\ndeny = [{{ digest = "{digest}" }}]\n'
+    (project / "skillhall-policy.toml").write_text(text)
+
+
+def revoke(digest: str, project: Path) -> None:
+    text = f'{{"number": 1, "issued": "2026-01-01T00:00:00Z", "expires": "2099-01-01T00:00:00Z", \
+"revoked": [{{"digest": "{digest}", "reason": "It steals keys.", "at": "2026-01-01T00:00:00Z"}}]}}'
+    (project / "revoked.json").write_text(text)
+    assert (
+        main_code(["advisories", str(project / "revoked.json"), "--server", "http://localhost"])
+        == 0
+    )
+
+
+@pytest.mark.parametrize("block", [deny_by_policy, revoke])
+@pytest.mark.parametrize("version", ["HEAD", "old/csv-report"])
+def test_old_version_that_agents_must_not_get_is_not_run(
+    project: Path,
+    server: ModelServer,
+    capsys: pytest.CaptureFixture[str],
+    block: Callable[[str, Path], None],
+    version: str,
+) -> None:
+    skill = make_eval_skill(project / "skills", [make_case()], body="Old body.\n")
+    commit_all(project)
+    block(read_evaluated_skill("csv-report", str(skill)).digest, project)
+    shutil.copytree(skill, project / "old/csv-report")
+    (skill / "SKILL.md").write_text((skill / "SKILL.md").read_text().replace("Old", "New"))
+
+    result = run_eval(capsys, skill, "--model", MODEL, "--against", version)
+
+    assert result.code == 3, result.out
+    assert f"csv-report at {version}" in result.out + result.err
     assert server.requests == []

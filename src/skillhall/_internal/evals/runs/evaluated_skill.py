@@ -10,7 +10,11 @@ from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.skill.bundle import digest_files
-from skillhall._internal.sources.folder.bundle_reader import open_bundle
+from skillhall._internal.sources.folder.bundle_reader import (
+    load_into_memory,
+    open_bundle,
+    read_bundle,
+)
 from skillhall._internal.sources.git.local_revision import read_local_revision
 
 if TYPE_CHECKING:
@@ -71,16 +75,14 @@ def read_evaluated_skill(name: str, path: str) -> EvaluatedSkill:
     return EvaluatedSkill.of_files(name, Path(path).absolute().name, path, files)
 
 
-def read_other_version(skill: EvaluatedSkill, path: str, version: str) -> EvaluatedSkill:
-    """Return another version of the skill at `path`: a folder, else a git revision.
+def read_other_version(path: str, version: str) -> Bundle:
+    """Return another version of the skill at `path`, in memory: a folder, else a git revision.
 
     Raises: SourceNotFound if there is no such folder or revision, SkillhallError.
     """
     if Path(version).is_dir():
-        bundle = open_bundle(FolderHandle(version), ALL_FILES_SCAN)
-    else:
-        bundle = read_local_revision(path, version)
-    return EvaluatedSkill.of_files(skill.name, skill.folder, version, read_files(bundle))
+        return read_bundle(FolderHandle(version), ALL_FILES_SCAN)
+    return load_into_memory(read_local_revision(path, version))
 
 
 def read_files(bundle: Bundle) -> dict[str, tuple[bytes, int]]:

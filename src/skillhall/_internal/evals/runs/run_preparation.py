@@ -7,10 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.agent_skills import AgentSkills
+from skillhall._internal.agents.project_gate import open_trust_gate
 from skillhall._internal.evals.runs.case_files import select_input_files
 from skillhall._internal.evals.runs.eval_plan import EvalPlan, PlannedCase
-from skillhall._internal.evals.runs.evaluated_skill import read_evaluated_skill, read_other_version
+from skillhall._internal.evals.runs.evaluated_skill import (
+    EvaluatedSkill,
+    read_evaluated_skill,
+    read_files,
+    read_other_version,
+)
 from skillhall._internal.evals.runs.run_limits import RunLimits
+from skillhall._internal.policy.trust.trust_action import LOAD_EVERYTHING
 from skillhall._internal.skill.evals.eval_check import EVALS_PATH
 from skillhall._internal.skill.evals.eval_file import parse_eval_file
 from skillhall.errors import SkillNotApproved, SkillRejected
@@ -18,7 +25,6 @@ from skillhall.errors import SkillNotApproved, SkillRejected
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.evals.runs.evaluated_skill import EvaluatedSkill
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.evals.eval_file import EvalCase
 
@@ -45,12 +51,11 @@ def prepare_plan(
 ) -> EvalPlan:
     """Return the plan for the skill at `path`. `agent` is the identity of the agent.
 
-    Raises: SkillNotApproved if a policy or a revocation holds the skill, SkillhallError.
+    Raises: SkillNotApproved if a policy or a revocation holds one of the versions, SkillhallError.
     """
     _check_clearance(path, settings)
     skill = read_evaluated_skill(name, path)
-    against = options.against
-    old_skill = read_other_version(skill, path, against) if against else None
+    old_skill = _read_old_skill(skill, path, options.against, settings)
     other_skills = _read_other_skills(skill, options.catalog, settings)
     skills = [skill, *other_skills, *([] if old_skill is None else [old_skill])]
     has_scripts = any(one.has_scripts for one in skills)
@@ -98,6 +103,24 @@ def _check_clearance(path: str, settings: Settings) -> None:
     if not len(snapshot.skill_view):
         reasons = [one.finding.message for one in snapshot.instructions.findings]
         raise SkillRejected(path, reasons or ["models do not see it"])
+
+
+def _read_old_skill(
+    skill: EvaluatedSkill, path: str, version: str, settings: Settings
+) -> EvaluatedSkill | None:
+    """Return the version to compare with; None if there is none.
+
+    Raises: SkillNotApproved if a policy or a revocation holds it, SkillhallError.
+    """
+    if not version:
+        return None
+    bundle = read_other_version(path, version)
+    gate = open_trust_gate(settings, LOAD_EVERYTHING)
+    source = gate.open_sources()(path) if settings.has_policy else ""
+    decision = gate.judge_bundle(skill.name, bundle, source)
+    if decision is not None and not decision.is_cleared:
+        raise SkillNotApproved(f"{skill.name} at {version}", decision.rule)
+    return EvaluatedSkill.of_files(skill.name, skill.folder, version, read_files(bundle))
 
 
 def _read_other_skills(
