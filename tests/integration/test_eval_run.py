@@ -21,6 +21,7 @@ from tests.support.model_server import (
     HttpFailure,
     ModelRequest,
     ModelServer,
+    RawReply,
     ToolCall,
     Turn,
     model_server,
@@ -278,6 +279,46 @@ def test_rejected_api_key_stops_at_once(
 
     assert result.code == 8
     assert len(server.requests) == 1
+
+
+def test_provider_that_is_down_is_not_asked_for_every_run(
+    skill: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.script = lambda _: HttpFailure(404)
+    result = run_eval(capsys, skill, "--model", MODEL, "--jobs", "1", "--repeats", "20")
+
+    assert (result.code, result.skill["statuses"]) == (1, {"failed": 10})
+    assert result.data["stop_reason"].startswith("10 runs in a row failed: the model")
+    assert len(server.requests) == 10
+
+
+def test_provider_that_limits_the_rate_is_asked_again(
+    skill: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.script = lambda _: HttpFailure(429, "0.01") if len(server.requests) == 1 else "Done."
+    result = run_eval(capsys, skill, "--model", MODEL, "--repeats", "1")
+
+    assert (result.code, len(server.requests)) == (0, 3)
+
+
+@pytest.mark.parametrize("reply", [b"[1, 2]", b'{"choices": 5}', b"{", b""])
+def test_reply_that_is_not_in_the_format_of_the_provider_fails_its_run_only(
+    skill: Path, server: ModelServer, capsys: pytest.CaptureFixture[str], reply: bytes
+) -> None:
+    server.script = lambda _: RawReply(reply) if len(server.requests) == 1 else "Done."
+    result = run_eval(capsys, skill, "--model", MODEL, "--repeats", "1", "--jobs", "1")
+
+    assert (result.code, result.skill["statuses"]) == (1, {"completed": 1, "failed": 1})
+    assert "unusable reply" in result.err
+
+
+def test_report_in_a_missing_folder_is_rejected_before_anything_is_paid_for(
+    skill: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result = run_eval(capsys, skill, "--model", MODEL, "--html", "missing/report.html")
+
+    assert (result.code, server.requests) == (2, [])
+    assert "the folder of the report 'missing/report.html' does not exist" in result.out
 
 
 def test_eval_file_with_a_problem_is_not_run(

@@ -172,8 +172,26 @@ def test_provider_that_is_down_is_not_asked_for_every_query(
 ) -> None:
     server.script = lambda _: HttpFailure(400)
     code, data = measure(root, capsys, "csv", "--jobs", "1")
-    assert (code, data["stopped"]) == (1, "5 runs in a row failed")
-    assert len(server.requests) == 5
+    assert (code, len(server.requests)) == (1, 5)
+    assert data["stopped"].startswith("5 runs in a row failed: the model 'openai-chat:scripted'")
+
+
+def test_failed_runs_are_reported_with_their_reason_and_repeated(
+    root: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = server.script
+    server.script = lambda request: (
+        HttpFailure(404) if request.user_messages[-1] == CSV[0] else "Without a skill."
+    )
+    argv = ["eval", "triggers", "csv", "--root", str(root), "--model", OPENAI, "--repeats", "1"]
+    assert run(argv) == 1
+    assert (
+        "1 run failed: the model 'openai-chat:scripted' cannot be used: the provider has no "
+        in (capsys.readouterr().err)
+    )
+    server.script = script
+    code, data = measure(root, capsys, "csv", "--repeats", "1")
+    assert (code, data["new_runs"], data["failed_runs"]) == (0, 1, 0)
 
 
 def test_agent_that_searches_forever_is_stopped_and_has_not_loaded_the_skill(

@@ -33,6 +33,13 @@ class HttpFailure(NamedTuple):
     """A request that fails with this status."""
 
     status: int
+    retry_after: str = ""
+
+
+class RawReply(NamedTuple):
+    """An event of a stream that need not be in the format of the provider."""
+
+    data: bytes
 
 
 Turn: TypeAlias = ToolCall | str
@@ -48,7 +55,7 @@ class ModelRequest(NamedTuple):
     tool_results: list[str]  # since the last user message
 
 
-ScriptFunction: TypeAlias = Callable[[ModelRequest], Turn | HttpFailure]
+ScriptFunction: TypeAlias = Callable[[ModelRequest], Turn | HttpFailure | RawReply]
 
 
 @dataclass
@@ -74,7 +81,7 @@ class ModelServer:
             self.release_event.set()
             self.release_event = None
 
-    def next_turn(self, request: ModelRequest) -> Turn | HttpFailure:
+    def next_turn(self, request: ModelRequest) -> Turn | HttpFailure | RawReply:
         self.requests.append(request)
         if len(self.requests) > self.max_requests:
             return "This goes on for too long."
@@ -100,7 +107,11 @@ def model_server(
                 return
             turn = playing.next_turn(wire.parse_request(self.path, request))
             if isinstance(turn, HttpFailure):
-                self._send("application/json", b'{"error": {"message": "no"}}', turn.status)
+                error = b'{"error": {"message": "no"}}'
+                self._send("application/json", error, turn.status, retry_after=turn.retry_after)
+                return
+            if isinstance(turn, RawReply):
+                self._send("text/event-stream", b"data: " + turn.data + b"\n\n")
                 return
             is_stream = bool(request.get("stream")) or "stream" in self.path
             if is_stream:
@@ -110,8 +121,12 @@ def model_server(
             else:
                 self._send("application/json", json.dumps(wire.build_reply(turn)).encode())
 
-        def _send(self, kind: str, body: bytes, status: int = 200, first: int = 0) -> None:
+        def _send(
+            self, kind: str, body: bytes, status: int = 200, first: int = 0, retry_after: str = ""
+        ) -> None:
             self.send_response(status)
+            if retry_after:
+                self.send_header("Retry-After", retry_after)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -38,6 +38,8 @@ _UNAUTHORIZED = _ModelFailure(
 _REQUEST_REJECTED = _ModelFailure(
     "the provider rejected the request", "try again, or use another model"
 )
+_PROVIDER_FAILED = _ModelFailure("the provider has a problem", "try again in a moment")
+_SERVER_ERRORS = 500  # the first status of them
 _FAILURES_BY_STATUS = {
     401: _UNAUTHORIZED,
     403: _UNAUTHORIZED,
@@ -86,7 +88,8 @@ def to_model_unavailable(error: AgentRunError | UserError, model_name: str) -> M
     problem, hint, code = "unusable reply", "try again", "upstream_error"
     if isinstance(error, ModelHTTPError):
         status = error.status_code
-        problem, hint, code = _FAILURES_BY_STATUS.get(status, _REQUEST_REJECTED)
+        default = _REQUEST_REJECTED if status < _SERVER_ERRORS else _PROVIDER_FAILED
+        problem, hint, code = _FAILURES_BY_STATUS.get(status, default)
         problem = f"{problem} (status {status})"
     else:
         for exception_type, failure in _FAILURES_BY_EXCEPTION.items():

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from pydantic_ai import Agent
+from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
@@ -22,7 +23,7 @@ from skillhall.errors import TooLarge
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
-    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.messages import ModelMessage, ModelResponse, ModelResponseStreamEvent
     from pydantic_ai.models import Model, ModelRequestParameters
     from pydantic_ai.run import AgentRun
     from pydantic_ai.usage import RunUsage as ModelUsage
@@ -111,16 +112,23 @@ class _BoundedModel(WrapperModel):
         model_settings: ModelSettings | None,
         model_request_parameters: ModelRequestParameters,
     ) -> ModelResponse:
-        async with self.wrapped.request_stream(
-            messages, model_settings, model_request_parameters
-        ) as response:
-            async for event in response:
-                self._length += count_written(event)
-                if self._max_length is not None and self._length > self._max_length:
-                    raise TooLarge("reply", self._max_length, "characters")
-                if len(self.written) < _MAX_PARTIAL_REPLY:
-                    self.written += read_text(event)
-            return response.get()
+        try:
+            async with self.wrapped.request_stream(
+                messages, model_settings, model_request_parameters
+            ) as response:
+                async for event in response:
+                    self._note_event(event)
+                return response.get()
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            # The clients of providers do not check the values in a reply.
+            raise UnexpectedModelBehavior("unusable reply") from error
+
+    def _note_event(self, event: ModelResponseStreamEvent) -> None:
+        self._length += count_written(event)
+        if self._max_length is not None and self._length > self._max_length:
+            raise TooLarge("reply", self._max_length, "characters")
+        if len(self.written) < _MAX_PARTIAL_REPLY:
+            self.written += read_text(event)
 
 
 def build_usage(usage: ModelUsage, price: ModelPrice | None, started: float) -> RunUsage:

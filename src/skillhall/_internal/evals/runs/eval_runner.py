@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 DEFAULT_JOBS = 4
 _FOLDER_PREFIX = "skillhall-eval-"
 _MIN_AGE = 60.0  # seconds
+_MAX_FAILURES = 10  # in a row; a provider that is down answers nothing else
 
 
 class FinishedRun(NamedTuple):
@@ -82,6 +83,7 @@ class EvalRunner:
         self._skip_reasons: Counter[str] = Counter()
         self._reused = 0
         self._stop_reason = ""
+        self._failures = 0  # in a row
         self._working: set[asyncio.Task[RunOutcome]] = set()
         self._slots = asyncio.Semaphore(self.jobs)
 
@@ -192,6 +194,11 @@ class EvalRunner:
         self._count(FinishedRun(record, is_reused=False))
 
     def _count(self, finished: FinishedRun) -> None:
+        has_failed = finished.record.status is RunStatus.FAILED
+        self._failures = self._failures + 1 if has_failed else 0
+        if self._failures >= _MAX_FAILURES and not self._stop_reason:
+            reason = finished.record.reason
+            self._stop_reason = f"{_MAX_FAILURES} runs in a row failed: {reason}"
         self._statuses[finished.record.status] += 1
         if finished.record.status is RunStatus.SKIPPED:
             self._skip_reasons[finished.record.reason] += 1

@@ -81,6 +81,8 @@ class TriggerRunner:
                 one = pending.popleft()
                 run = _to_run(one, await self.agent.ask(one.query.query))
                 self._failures = 0 if run.is_complete else self._failures + 1
+                if self._failures == _MAX_FAILURES and not self.problem:
+                    self.problem = f"{_MAX_FAILURES} runs in a row failed: {run.reply.reason}"
                 self.on_run(run)
                 runs.append(run)
                 with suppress(SpendingLimitReached):  # it is checked before the next run
@@ -100,8 +102,6 @@ class TriggerRunner:
             self.spending.check()
         except SpendingLimitReached as reached:
             self.problem = self.problem or str(reached)
-        if not self.problem and self._failures >= _MAX_FAILURES:
-            self.problem = f"{_MAX_FAILURES} runs in a row failed"
         return bool(self.problem)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.triggers.trigger_runner import QueryAgent
 
 _STEP = "trigger queries"
+_MAX_REASONS = 3
 
 
 class _Measured(NamedTuple):
@@ -319,6 +321,13 @@ def _build_result(
     warnings = [f"{name} has no trigger queries" for name in without]
     if problem:
         warnings.append(f"stopped: {problem}; run the command again to continue")
+    failures = Counter(
+        run.reply.reason for one in measured.results for run in one.runs if not run.is_complete
+    )
+    if failures and not problem:
+        reasons = "; ".join(reason for reason, _ in failures.most_common(_MAX_REASONS))
+        problem = f"{format_count(failures.total(), 'run')} failed: {reasons}"
+        warnings.append(f"{problem}; run the command again to repeat them")
     failed = describe_failed_gates(gates.values())
     warnings += [failed] if failed else []
     error = ErrorInfo("gate_failed", failed) if failed else None
@@ -341,7 +350,8 @@ def _build_result(
             "new_runs": measuring.new_runs,
             "tokens": spending.tokens,
             "cost": spending.cost,
-            "stopped": problem,
+            "failed_runs": failures.total(),
+            "stopped": measuring.problem,
         },
         error=error,
         exit_code=1 if error else 0,

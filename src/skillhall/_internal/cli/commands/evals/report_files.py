@@ -44,7 +44,11 @@ def report_options(function: Command) -> Command:
     def run(
         *, junit: str, markdown: str, html: str, **others: object
     ) -> CommandResult | int | None:
-        return function(reports=ReportFiles(junit, markdown, html), **others)
+        reports = ReportFiles(junit, markdown, html)
+        for file in filter(None, reports):  # before anything is paid for
+            if not Path(file).absolute().parent.is_dir():
+                raise click.UsageError(f"the folder of the report {file!r} does not exist")
+        return function(reports=reports, **others)
 
     for name, text in (
         ("--html", "Write one HTML page with plots and transcripts."),
