@@ -305,7 +305,7 @@ def test_type_filter_stays_active_after_a_move(either: BrowserSession, board: Se
 
 @pytest.mark.parametrize(
     ("budget", "level", "text"),
-    [(100, "fine", "79%"), (98, "warning", "81% Nearing"), (82, "danger", "96% Almost")],
+    [(100, "fine", "79%"), (98, "warning", "81% Approaching"), (82, "danger", "96% Almost")],
 )
 def test_meter_warns_before_budget_is_used_up(
     plain_visitor: BrowserSession, hall: ServeProcess, budget: int, level: str, text: str
@@ -317,6 +317,48 @@ def test_meter_warns_before_budget_is_used_up(
     meter = page.locator("#zone-working .meter")
     expect(meter).to_have_class(f"meter is-{level}")
     expect(meter).to_contain_text(f"79 of {budget} tokens · {text}")
+    largest = page.locator("#zone-working .zone-head .hint", has_text="Largest blocks:")
+    expect(largest).to_have_count(0 if level == "fine" else 1)
+
+
+def test_block_is_added_to_the_zone_of_the_plus(either: BrowserSession, hall: ServeProcess) -> None:
+    board = SessionBoard.create(hall.url)
+    page = either.open_page(board.path)
+    page.get_by_role("link", name="Add a block to Stable").click()
+    page.get_by_label("Text (Markdown)").fill("Placed")
+    page.get_by_role("button", name="Add to board").click()
+    expect(zone_titles(page, "stable")).to_have_text(["Placed"])
+
+
+def test_largest_blocks_come_first_on_request(either: BrowserSession, hall: ServeProcess) -> None:
+    board = SessionBoard.create(hall.url)
+    for text in ("Small", "Large " * 50, "Medium " * 10):
+        board.add(text)
+    page = either.open_page(board.path)
+    page.get_by_role("link", name="Largest first").click()
+    for title, text in zip(zone_titles(page).all(), ("Large", "Medium", "Small"), strict=True):
+        expect(title).to_contain_text(text)
+    page.get_by_text("⋯").first.click()
+    expect(page.get_by_role("button", name="Move up")).to_have_count(0)
+
+
+def test_editor_is_as_wide_as_the_board_and_closes_with_escape(
+    visitor: BrowserSession, board: SessionBoard
+) -> None:
+    page = visitor.open_page(board.path)
+    page.get_by_role("link", name="Two").click()
+    field = page.get_by_label("Text (Markdown)")
+    expect(field).to_be_focused()
+    widths = page.eval_on_selector_all(
+        ".zone:has(.editor), .zones", "parts => parts.map(part => part.offsetWidth)"
+    )
+    assert len({*widths}) == 1
+    field.press("x")
+    field.press("Escape")
+    expect(field).to_be_visible()  # its text is not saved
+    field.press("Backspace")
+    field.press("Escape")
+    expect(field).to_have_count(0)
 
 
 def test_long_zone_shows_more_cards_on_request(either: BrowserSession, hall: ServeProcess) -> None:

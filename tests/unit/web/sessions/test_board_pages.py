@@ -44,7 +44,7 @@ def test_skill_block_title_is_its_name() -> None:
 def test_board_filter_url_ignores_invalid_values() -> None:
     query = {"type": "note", "stable": "130", "working": "x", "permanent": "-5"}
     board_filter = BoardFilter.from_query(query)
-    assert board_filter == BoardFilter("note", CARDS_PER_ZONE, 130, CARDS_PER_ZONE)
+    assert board_filter == BoardFilter("note", "", CARDS_PER_ZONE, 130, CARDS_PER_ZONE)
     assert board_filter.board_url("s1") == "/session/s1?type=note&stable=130"
     invalid = BoardFilter.from_query({"type": "<b>", "stable": "9" * 30})
     assert invalid.board_url("s1") == "/session/s1"

@@ -31,7 +31,9 @@ def show_new(request: PageRequest) -> Response:
     """Show an empty form for a type of block."""
     type_id = request.query_params.get("type", "note")
     block_type = BLOCK_TYPES.get(type_id, BLOCK_TYPES["note"])
-    return _render_page(request, _BlockForm(block_type.id, block_type.zone, ""))
+    zone = request.query_params.get("zone", "")
+    zone = zone if zone in [*Zone] else block_type.zone
+    return _render_page(request, _BlockForm(block_type.id, zone, ""))
 
 
 def show_edit(request: PageRequest) -> Response:

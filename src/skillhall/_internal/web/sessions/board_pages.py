@@ -1,7 +1,8 @@
 """Session board: three zones of cards, and the actions on a card."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
 from typing import NamedTuple, Self
 from urllib.parse import urlencode
 
@@ -18,13 +19,15 @@ from skillhall._internal.workspace.validation import parse_zone
 CARDS_PER_ZONE = 20  # shown at first
 _MORE_CARDS = 100  # added by "Show more"
 _MAX_CARDS = 20_000
+_LARGEST_COUNT = 3
 _MAX_TITLE, _MAX_EXCERPT = 70, 180  # characters
 
 
 class BoardFilter(NamedTuple):
-    """Block type to show, and number of cards per zone."""
+    """Block type to show, order of the cards, and number of cards per zone."""
 
     type: str = ""
+    sort: str = ""  # "tokens": the largest first; otherwise as models read them
     permanent: int = CARDS_PER_ZONE
     stable: int = CARDS_PER_ZONE
     working: int = CARDS_PER_ZONE
@@ -35,7 +38,8 @@ class BoardFilter(NamedTuple):
         kind = query.get("type", "")
         counts = (parse_number(query.get(zone.lower(), "")) for zone in Zone)
         limits = [min(max(CARDS_PER_ZONE, count), _MAX_CARDS) for count in counts]
-        return cls(kind if kind in BLOCK_TYPES else "", *limits)
+        sort = "tokens" if query.get("sort") == "tokens" else ""
+        return cls(kind if kind in BLOCK_TYPES else "", sort, *limits)
 
     def limit(self, zone: Zone) -> int:
         """Return the number of cards to show in a zone."""
@@ -44,7 +48,7 @@ class BoardFilter(NamedTuple):
     def with_more(self, zone: Zone) -> "BoardFilter":
         """Return the filter with more cards in a zone."""
         limits = (self.limit(each) + (_MORE_CARDS if each is zone else 0) for each in Zone)
-        return BoardFilter(self.type, *limits)
+        return BoardFilter(self.type, self.sort, *limits)
 
     @property
     def parameters(self) -> tuple[tuple[str, object], ...]:
@@ -76,6 +80,16 @@ class BoardZone(NamedTuple):
     block_count: int  # including blocks that are not shown
     spending: Spending
     more_url: str  # board with more cards of this zone; "" if all are shown
+    largest: tuple["LargeBlock", ...]  # if little of the budget is left
+
+
+class LargeBlock(NamedTuple):
+    """Block that takes much of a budget."""
+
+    id: str
+    title: str  # "" if its text is empty
+    type: str
+    tokens: int
 
 
 def show(request: PageRequest) -> Response:
@@ -91,7 +105,8 @@ def show(request: PageRequest) -> Response:
     zones = []
     for zone in Zone:
         zone_blocks = [block for block in shown if block.zone is zone]
-        zones.append(_build_zone(zone_blocks, zone, board_filter, spending[zone]))
+        largest = _find_largest((b for b in blocks if b.zone is zone), spending[zone])
+        zones.append(_build_zone(zone_blocks, zone, board_filter, spending[zone], largest))
     # The error is shown on its card, or above the board if the card is not shown.
     failed_id = request.path_params.get("block") if request.error else None
     is_on_card = any(card.block.id == failed_id for zone in zones for card in zone.cards)
@@ -102,7 +117,11 @@ def show(request: PageRequest) -> Response:
         session=session,
         zones=zones,
         total=spending[None],
+        largest=_find_largest(blocks, spending[None]),
         board_filter=board_filter,
+        order_urls=[
+            board_filter._replace(sort=sort).board_url(session_id) for sort in ("", "tokens")
+        ],
         url=board_filter.board_url(session_id),
         type_counts=Counter(block.content.type for block in blocks),
         block_count=len(blocks),  # of all types
@@ -167,14 +186,36 @@ def block_title(block: Block) -> tuple[str, str]:
     return title, excerpt if len(excerpt) <= _MAX_EXCERPT else f"{excerpt[:_MAX_EXCERPT].rstrip()}…"
 
 
+def _find_largest(blocks: Iterable[Block], spending: Spending) -> tuple[LargeBlock, ...]:
+    """Return the blocks that take most of a budget; none if enough of it is left."""
+    if spending.level == "fine":
+        return ()
+    largest = nlargest(_LARGEST_COUNT, blocks, key=lambda block: block.content.tokens)
+    return tuple(
+        LargeBlock(block.id, block_title(block)[0], block.content.type, block.content.tokens)
+        for block in largest
+    )
+
+
 def _build_zone(
-    blocks: Sequence[Block], zone: Zone, board_filter: BoardFilter, spending: Spending
+    blocks: Sequence[Block],
+    zone: Zone,
+    board_filter: BoardFilter,
+    spending: Spending,
+    largest: tuple[LargeBlock, ...],
 ) -> BoardZone:
+    if board_filter.sort:
+        blocks = sorted(blocks, key=lambda block: -block.content.tokens)
     limit = board_filter.limit(zone)
     ids = ["", *(block.id for block in blocks[: limit + 1]), ""]
     cards = tuple(
-        Card(block, *block_title(block), ids[index], ids[index + 2])
+        # In another order, cards have no neighbors to move past.
+        Card(
+            block,
+            *block_title(block),
+            *(("", "") if board_filter.sort else ids[index : index + 3 : 2]),
+        )
         for index, block in enumerate(blocks[:limit])
     )
     more = board_filter.with_more(zone).board_url(blocks[0].session) if len(blocks) > limit else ""
-    return BoardZone(zone, cards, len(blocks), spending, more)
+    return BoardZone(zone, cards, len(blocks), spending, more, largest)

@@ -2,7 +2,7 @@
 // Without this script, the same forms and links open pages.
 
 const STEPS = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 };
-const { announce, discardDraft, hasDraft, restoreDraft, send, waitForServer } = skillhall;
+const { announce, discardDraft, isUnsaved, hasDraft, restoreDraft, send, waitForServer } = skillhall;
 const pendingMoves = new Set(); // ids of cards whose new position is not sent yet
 let isDragging = false;
 let isSending = false;
@@ -236,10 +236,14 @@ document.addEventListener("keydown", (event) => {
       menu.open = false;
       menu.querySelector("summary").focus();
     }
+    // Text that is not saved is closed only by the button.
+    const form = event.target.closest(".editor-slot form");
+    if (form && !isUnsaved(form)) form.querySelector("[data-cancel]").click();
   }
   const card = event.target.closest(".block");
   const step = STEPS[event.key];
   if (!card || !step || !event.altKey || event.target.closest(".editor-slot")) return;
+  if (getBoard().dataset.sorted !== undefined) return;
   event.preventDefault();
   const focused = document.activeElement;
   const list = card.parentElement;
@@ -265,6 +269,7 @@ function enableSorting() {
     Sortable.create(list, {
       group: "blocks",
       draggable: ".block",
+      disabled: getBoard().dataset.sorted !== undefined,
       handle: ".card-row",
       filter: ".menu, .editor-slot",
       preventOnFilter: false,

@@ -129,6 +129,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
 Object.assign(globalThis.skillhall, {
   discardDraft,
+  isUnsaved: (form) => unsavedForms.has(form),
   restoreDraft,
   hasDraft: (path) => readDraft(PREFIX + path) !== null,
 });
