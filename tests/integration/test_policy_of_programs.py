@@ -116,6 +116,42 @@ def test_held_skill_is_a_finding_and_its_error_names_the_rule(cli: Cli) -> None:
     assert [one.code for one in AgentSkills.from_config("coding").findings] == ["held"]
 
 
+# What each surface gets while a policy cannot be read, by whether the user named the folder.
+FOUND: dict[str, Callable[[Cli], object]] = {
+    "Skills.load": lambda _: [*Skills.load()],
+    "AgentSkills.of": lambda _: AgentSkills.of().prompt(),
+    "AgentSkills.from_config": lambda _: AgentSkills.from_config("coding").prompt(),
+    "skillhall prompt": lambda cli: cli("prompt").out,
+    "skillhall read": lambda cli: cli("read", "pdf").out,
+    "skillhall mcp": lambda cli: cli("mcp", "--check").out,
+    "skillhall mcp FOLDER of an agent": lambda cli: cli("mcp", ".agents/skills", "--check").out,
+}
+NAMED: dict[str, Callable[[Cli], object]] = {
+    "Skills.load": lambda _: [*Skills.load("named")],
+    "AgentSkills.of": lambda _: AgentSkills.of("named").prompt(),
+    "skillhall prompt": lambda cli: cli("prompt", "named").out,
+    "skillhall read": lambda cli: cli("read", "pdf", "-r", "named").out,
+    "skillhall mcp": lambda cli: cli("mcp", "named", "--check").out,
+}
+
+
+@pytest.mark.parametrize("level", ["user", "project"])
+def test_while_a_policy_cannot_be_read_only_named_folders_are_used(cli: Cli, level: str) -> None:
+    if level == "user":
+        write_policy("not TOML")
+    else:
+        Path("skillhall-policy.toml").write_text("not TOML", encoding="utf-8")
+    assert [name for name, run in FOUND.items() if "pdf" in str(run(cli))] == []
+    assert [name for name, run in NAMED.items() if "pdf" in str(run(cli))] == [*NAMED]
+    for findings in (
+        Skills.load("named").findings,
+        AgentSkills.of("named").findings,
+        discover_skills("named").findings,
+    ):
+        [finding] = [one for one in findings if one.code == "rules-unreadable"]
+        assert "not valid TOML" in str(finding)
+
+
 def test_files_of_a_held_skill_are_not_read_as_plain_files(cli: Cli) -> None:
     write_policy(DENY)
     for folder in (".agents/skills", ".skills"):

@@ -84,6 +84,8 @@ CODE_DESCRIPTIONS: dict[Code, str] = {
     Code.POLICY_UNMET: "A policy requires a signature that a new skill does not have.",
     Code.REVOKED: "A server has revoked the files of a new skill.",
     Code.HELD: "A policy, a revocation or your own decision keeps the skill from models.",
+    Code.RULES_UNREADABLE: "A policy, the approvals or the revocations cannot be read: only skills "
+    "that you wrote or whose folder you name are used.",
     Code.INLINE_WINS: "A skill matches both 'available' and 'inline'; it is inlined.",
     Code.PATTERN_UNMATCHED: "A pattern matches no skill.",
     Code.REQUIREMENT_UNMET: "A required program, variable or operating system is not available.",

@@ -105,6 +105,7 @@ class Code(StrEnum):
     POLICY_UNMET = "policy-unmet"
     REVOKED = "revoked"
     HELD = "held"
+    RULES_UNREADABLE = "rules-unreadable"
     INLINE_WINS = "inline-wins"
     PATTERN_UNMATCHED = "pattern-unmatched"
     REQUIREMENT_UNMET = "requirement-unmet"

@@ -57,7 +57,13 @@ class Clearance(NamedTuple):
         return {path: signature for one in hashed for path, signature in one.signatures.items()}
 
     def iter_findings(self) -> Iterator[Finding]:
-        """Yield a finding for each held skill, for programs; commands print their own text."""
+        """Yield a finding for each held skill, for programs; commands print their own text.
+
+        If rules cannot be read, skills in named folders are used without them, so that is a
+        finding, too.
+        """
+        if self.problem:
+            yield Finding(Code.RULES_UNREADABLE, self.problem)
         for one in self.held:
             message = f"models do not get the skill: {one.decision.rule}"
             yield Finding(Code.HELD, message, path=one.skill.location, skill=one.skill.name)
