@@ -380,7 +380,8 @@ def test_page_shows_the_error_and_the_submitted_values(
     reply = send(server, "/sources/follow", repo=setup.other, path="none", branch="v9")
     page = reply.body.decode()
     assert reply.status == 502
-    assert page.index("Add a repository") < page.index('role="alert"')
+    form = page.index("Add a repository")
+    assert page.index('role="alert"', form) < page.index("</form>", form)
     for value in (setup.other, "none", "v9"):
         assert f'value="{value}"' in page
     assert send(server, "/sources/follow", repo="git@example.com:x/y.git").status == 400

@@ -228,4 +228,4 @@ def test_event_streams_are_limited_per_client(tmp_path: Path) -> None:
             assert connection.getresponse().readline() == b"retry: 2000\n"
             refused = server.request("GET", "/api/v1/events")
     assert (refused.status, refused.code) == (503, "OVERLOADED")
-    assert "you have 1 open streams" in refused.message
+    assert "the limit of 1 open streams" in refused.message

@@ -94,7 +94,9 @@ def read_answer(server: Replica, path: str) -> Answer:
         for name, value in response.headers.items()
         if name.lower() not in _CHANGING_HEADERS
     }
-    return response.status, headers, _META.sub(b"", response.body)
+    own_url = f"http://127.0.0.1:{server.port}".encode()  # in commands that pages show
+    body = response.body.replace(own_url, b"http://server")
+    return response.status, headers, _META.sub(b"", body)
 
 
 def _list_paths(server: Replica, most: int) -> Iterator[str]:

@@ -86,6 +86,7 @@ class EvalRunner:
         self._failures = 0  # in a row
         self._working: set[asyncio.Task[RunOutcome]] = set()
         self._slots = asyncio.Semaphore(self.jobs)
+        self._preparing = asyncio.Lock()  # so that runs start in the order of the plan
 
     async def run(self) -> EvalRunReport:
         """Execute all runs that have no result yet.
@@ -127,10 +128,12 @@ class EvalRunner:
 
     async def _work(self, queue: Iterator[tuple[int, PlannedRun]], folders: _RunFolders) -> None:
         """Execute runs until the queue is empty or a limit of all runs is reached."""
-        for number, run in queue:
-            if self._is_stopped():
-                return
-            task = await asyncio.to_thread(folders.create, number, run)
+        while True:
+            async with self._preparing:
+                number, run = next(queue, (0, None))
+                if run is None or self._is_stopped():
+                    return
+                task = await asyncio.to_thread(folders.create, number, run)
             try:
                 async with self._slots:
                     outcome = None if self._is_stopped() else await self._do(run, task)
@@ -153,6 +156,9 @@ class EvalRunner:
             if self._stop_reason:  # cancelled by `_stop`
                 return None
             working.cancel()
+            raise
+        except Exception as error:
+            self._stop(str(error))  # before the run of another worker starts
             raise
         finally:
             self._working.discard(working)
