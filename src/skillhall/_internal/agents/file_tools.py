@@ -262,7 +262,7 @@ class ReadTools:
         return clear_with_fallbacks(gate, [*catalog], catalog.shadowed)
 
     def _find_held_folders(self) -> list[str]:
-        """Return the folders of skills that models do not get, whose files are not read either."""
+        """Return the folders of held skills; models must not read their files, either."""
         if not any(map(is_present, self.settings.trust_rule_files)):
             return []
         return [one.skill.directory for one in self._clear(self._load_catalog()).held]

@@ -56,7 +56,7 @@ class IterationComparison:
 
     @property
     def case_changes(self) -> dict[str, tuple[float, float]]:
-        """The pass rates of the cases of both sides that differ, the largest loss first."""
+        """The cases whose pass rates differ, with both rates, the largest loss first."""
         before, after = self.before.pass_rates, self.after.pass_rates
         rates = {one: (fmean(before[one]), fmean(after[one])) for one in set(before) & set(after)}
         changed = {one: pair for one, pair in rates.items() if pair[0] != pair[1]}
@@ -69,7 +69,7 @@ class IterationComparison:
 
     @property
     def changed_assertions(self) -> list[str]:
-        """The cases of both sides whose assertions differ, so that rates mean something else."""
+        """The common cases whose assertions differ: their rates are not comparable."""
         before, after = self.before.assertions, self.after.assertions
         return sorted(one for one in set(before) & set(after) if before[one] != after[one])
 

@@ -296,7 +296,7 @@ class Credentials:
         """Whether the credential would still be accepted."""
         try:
             return self._is_known(credential)
-        except DatabaseUnavailable:  # for so long that nothing is accepted without it
+        except DatabaseUnavailable:  # for more than 15 minutes
             return False
 
     def _is_known(self, credential: Credential) -> bool:

@@ -97,8 +97,7 @@ def create_own_token(  # noqa: PLR0913 - the parts of a token, and who creates i
 ) -> NewToken:
     """Create a token for the user; without `scopes`, it gets the default ones.
 
-    A token cannot create one that allows more, or
-    for longer, than itself.
+    A token cannot create one with more scopes or a later expiry than its own.
     Raises: HttpError, FieldRefused, Conflict, DatabaseUnavailable.
     """
     user = require_user(credential)

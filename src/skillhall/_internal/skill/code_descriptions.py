@@ -63,7 +63,7 @@ CODE_DESCRIPTIONS: dict[Code, str] = {
     Code.EVAL_ID: "Two eval cases have the same id.",
     Code.EVAL_FILE: "An input file of an eval case is missing, a link, or outside the skill.",
     Code.EVAL_SKILL_NAME: "The skill_name in an eval file is not the name of the skill.",
-    Code.EVAL_TODO: "A text in an eval file is a TODO of a draft.",
+    Code.EVAL_TODO: "A text in an eval file is still a TODO.",
     Code.EVAL_VARIANT: "An eval file deviates from the documented format, but can be read.",
     Code.EVAL_UNKNOWN_KEY: "An eval file has a key that is not in the documented format.",
     Code.ROOT_MISSING: "A folder to scan does not exist or cannot be read.",

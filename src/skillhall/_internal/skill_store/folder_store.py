@@ -88,7 +88,8 @@ class FolderStore(SkillStore):
             source for source in FOLDER_BY_SOURCE if self._is_behind_link(source)
         )
         self._follow_links = follow_links
-        self.live_catalog = LiveCatalog([*map(self._root, FOLDER_BY_SOURCE)], LOCAL_SKILLS)
+        roots = [*map(self._root, FOLDER_BY_SOURCE)]
+        self.live_catalog: LiveCatalog = LiveCatalog(roots, LOCAL_SKILLS)
         self.file_audit: FileAudit | None = None  # of a server
         # Called before user skills are written, with their new files, while the lock is held.
         self.before_write: BeforeWrite = lambda *_: None

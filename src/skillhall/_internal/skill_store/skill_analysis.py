@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 PUBLISHED_SCAN = LOCAL_SKILLS.scan_policy.without_hidden_files
 FORMAT = 3  # increase it if the same content gives other facts in the same version
-# Profiles of which authors want to know whether they accept a skill.
+# The list of skills shows which of these profiles accept a skill.
 COMPARED_PROFILES = (SPECIFICATION, SKILLS_REF, LENIENT)
 _EVALS_FOLDER = EVALS_PATH.partition("/")[0] + "/"
 _SCRIPT_CODES = frozenset({Code.HAS_SCRIPTS, Code.HAS_EXECUTABLES})

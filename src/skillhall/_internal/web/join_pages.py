@@ -36,10 +36,10 @@ def join(request: PageRequest) -> Response:
 
 @on_error(show_join)
 def connect(request: PageRequest) -> Response:
-    """Lead a new user to the identity provider.
+    """Send a new user to the identity provider.
 
-    Responds with a page that refreshes: the Content-Security-Policy does not let a form lead to
-    another site.
+    The response is a page that refreshes instead of a redirect: the Content-Security-Policy does
+    not allow a form to redirect to another site.
     """
     request.site.credentials.limit_failures(request.scope)
     _, code = _check_link(request)

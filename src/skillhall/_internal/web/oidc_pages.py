@@ -46,8 +46,8 @@ def start_attempt(request: PageRequest, return_path: str, code: str = "") -> tup
 def finish(request: PageRequest) -> Response:
     """Sign in the person that the identity provider has authenticated.
 
-    Responds with a page that refreshes: after a redirect, the browser would not send the new
-    cookie, since the chain of redirects began on another site.
+    The response is a page that refreshes instead of a redirect: the chain of redirects began on
+    another site, so the browser would not send the new cookie.
     """
     provider, users = _require_provider(request)
     attempt = provider.decode_attempt(request.cookies.get(ATTEMPT_COOKIE, ""))
@@ -75,6 +75,6 @@ def _callback_url(request: PageRequest) -> str:
 
 
 def _build_cookie(request: PageRequest, value: str, seconds: int) -> str:
-    """Return a Set-Cookie value. Browsers send a stricter cookie not after the provider's site."""
+    """Return a Set-Cookie value. Browsers omit `Strict` cookies after the provider's redirect."""
     build = request.site.credentials.build_cookie
     return build(ATTEMPT_COOKIE, value, seconds, same_site="Lax").decode("ascii")

@@ -102,7 +102,7 @@ def _build_bars(uses: Iterable[SkillUsage], today: date) -> Sequence[DayBar]:
 
 
 def _list_settings(settings: Settings) -> Iterator[SettingRow]:
-    """Yield the settings that administrators ask for. Secrets are not among them."""
+    """Yield the settings that administrators need most, without secrets."""
     server = settings.server
     yield SettingRow("public_url", "SKILLHALL_PUBLIC_URL", server.public_url)
     yield SettingRow("review", "SKILLHALL_REVIEW", server.review or "off")

@@ -103,7 +103,7 @@ class Chat:
 
     @property
     def messages(self) -> list[ModelMessage]:
-        """The messages so far, including those of a last message that failed."""
+        """The messages so far, including those of the last message if it failed."""
         with suppress(UserError):
             if self._events is not None:
                 return self._events.all_messages()

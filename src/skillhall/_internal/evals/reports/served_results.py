@@ -26,8 +26,8 @@ def find_served_overview(collection: Collection, identity: str) -> ResultOvervie
 def may_show_results(skill: CatalogSkill, results_folder: str) -> bool:
     """Whether results of the skill are this server's own.
 
-    Next to the skills of a repository, its authors may have put results that were never measured.
-    Theirs are shown only from the folder in the settings.
+    The authors of a repository may have put invented results next to its skills. For such a skill,
+    only results in the configured folder count.
     """
     is_own = skill.source != REPOSITORY_SOURCE or bool(results_folder)
     return is_own and not skill.is_flat

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 DEFAULT_JOBS = 4
 _FOLDER_PREFIX = "skillhall-eval-"
 _MIN_AGE = 60.0  # seconds
-_MAX_FAILURES = 10  # in a row; a provider that is down answers nothing else
+_MAX_FAILURES = 10  # in a row; then the provider is probably down
 
 
 class FinishedRun(NamedTuple):

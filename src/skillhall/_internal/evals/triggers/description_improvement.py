@@ -101,7 +101,7 @@ def is_better(before: TriggerScore, after: TriggerScore) -> bool:
 
 
 def _balanced_accuracy(score: TriggerScore) -> float:
-    """Return the mean of the recall and of the rate of queries that were rightly left alone."""
+    """Return the mean of recall and specificity, which does not depend on the class sizes."""
     rates = []
     if score.recall.value is not None:
         rates.append(score.recall.value)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.evals.eval_file import TriggerQuery
 
-_MAX_FAILURES = 5  # in a row; a provider that is down answers nothing else
+_MAX_FAILURES = 5  # in a row; then the provider is probably down
 
 
 class QueryAgent(Protocol):

@@ -151,7 +151,7 @@ ROWS: Final[tuple[_Row, ...]] = (
         PARTLY,
         "Does the skill leave keys and passwords alone?",
         "finding:credential-exfil",
-        "Sending them to a host is reported, reading them is not.",
+        "Sending them to a host is reported; reading them is not.",
     ),
     (
         "4.1",

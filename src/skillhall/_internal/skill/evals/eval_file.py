@@ -294,7 +294,7 @@ class _Reader:
             self._add(Code.EVAL_FORM, f"{label} contains half of a surrogate pair", path)
             return ""
         if value.lstrip().startswith(TODO):
-            self._add(Code.EVAL_TODO, f"{label} is a TODO of a draft", path, "replace the text")
+            self._add(Code.EVAL_TODO, f"{label} is still a TODO", path, "replace the text")
         return value
 
     def _read_list(self, entry: _Object, key: str) -> Sequence[object]:

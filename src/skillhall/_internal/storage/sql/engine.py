@@ -98,7 +98,7 @@ class Database:
         Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
         """
         self._url = parse_database_url(url)
-        self.is_postgres = self._url.get_backend_name() == "postgresql"
+        self.is_postgres: bool = self._url.get_backend_name() == "postgresql"
         self.timeouts = timeouts
         make_engine = _postgres_engine if self.is_postgres else _sqlite_engine
         self._engine = make_engine(self._url, timeouts)

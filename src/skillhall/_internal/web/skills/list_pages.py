@@ -198,7 +198,7 @@ def _mark(snippet: Snippet) -> Markup:
 
 
 def _name_values(request: PageRequest, facet: Facet) -> ListedFacet:
-    """Name the values of a facet in the visitor's language, as far as they have a text."""
+    """Translate the values of a facet; those without a text keep their own name."""
     translations, values = request.translations, []
     for one in facet.values:
         key = f"{facet.name}-{one.value}"

@@ -45,7 +45,7 @@ def test_template_names_the_headings_and_fails_the_check_until_it_is_completed(
 
     assert run(["eval", "check", str(skill)]) == 1
     out = capsys.readouterr().out
-    assert "evals.json:6: reject[eval-todo]: 'prompt' is a TODO of a draft\n" in out
+    assert "evals.json:6: reject[eval-todo]: 'prompt' is still a TODO\n" in out
     assert out.count("reject[eval-todo]") == 3 * 3 + 20
     for file in files:
         file.write_text(file.read_text().replace("TODO: ", ""))

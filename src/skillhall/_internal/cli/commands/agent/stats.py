@@ -11,10 +11,10 @@ from skillhall._internal.cli.search_options import read_settings
 @json_command("stats", "skillhall stats --agent coding")
 @configured_agent_option("Count only the usage of this agent.")
 def command(*, agent: str | None) -> CommandResult:
-    """Show how often skills were offered, loaded and read or failed, most loaded first.
+    """Show how often skills were offered, loaded and read, and how often that failed.
 
-    Usage is recorded on this machine only, by name and without content. Set
-    SKILLHALL_USAGE_LOG=off to disable recording.
+    The most loaded skills come first. Usage is recorded on this machine only, by name and without
+    content. Set SKILLHALL_USAGE_LOG=off to disable recording.
     """
     uses = count_usage(read_settings(), agent)
     data = {"skills": [asdict(use) for use in uses]}

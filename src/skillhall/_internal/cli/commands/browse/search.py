@@ -84,7 +84,7 @@ def command(
     messages = [] if skills else ["no skills found"]
     if not index.has_complete_texts and not result.has_more:
         messages.append(
-            "many skills: only the beginnings and headings of their instructions are searched"
+            "there are many skills: only the beginning and the headings of each are searched"
         )
     if result.has_more:
         shown = f"{offset + 1}–{offset + len(skills)}" if offset else f"{len(skills)}"
