@@ -35,6 +35,12 @@ def press_until_focused(page: Page, name: str, role: str = "button") -> None:
 def edit_body(page: Page, body: str) -> None:
     page.get_by_label("Instructions").fill(body)
     page.get_by_role("button", name="Save").first.click()
+    expect(page.get_by_role("status").first).to_contain_text("Saved as a draft")
+
+
+def submit(page: Page) -> None:
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("status").first).to_contain_text("Submitted for review:")
 
 
 def test_version_is_reviewed_by_keyboard_alone(browser: Browser, reviewed: ServeProcess) -> None:
@@ -63,7 +69,7 @@ def test_version_is_reviewed_by_keyboard_alone(browser: Browser, reviewed: Serve
     page.keyboard.press("Enter")
     expect(page.get_by_text("Please pin the script.")).to_be_visible()
 
-    session.open_page("/skill/keys/versions/2").get_by_role("button", name="Submit").click()
+    submit(session.open_page("/skill/keys/versions/2"))
     page = session.open_page("/skill/keys/versions/2")
     press_until_focused(page, "Approve")
     page.keyboard.press("Enter")
@@ -78,9 +84,10 @@ def test_roll_back_and_yank_without_scripts(browser: Browser, reviewed: ServePro
         browser, reviewed.url, java_script_enabled=False, viewport={"width": 390, "height": 800}
     )
     edit_body(session.open_page("/skill/plain/edit"), "Read it twice.\n")
-    for name in ("Submit", "Approve"):
+    for name, status in (("Submit", "Submitted for review:"), ("Approve", "Approved:")):
         page = session.open_page("/skill/plain/versions/2")
         page.get_by_role("button", name=name, exact=True).click()
+        expect(page.get_by_role("status").first).to_contain_text(status)
     page = session.open_page("/skill/plain")
     expect(page.get_by_text("Read it twice.").first).to_be_visible()
     page.get_by_role("link", name="Version history").click()
@@ -99,11 +106,11 @@ def test_roll_back_and_yank_without_scripts(browser: Browser, reviewed: ServePro
 def test_stale_approval_is_explained(browser: Browser, reviewed: ServeProcess) -> None:
     session = BrowserSession.open(browser, reviewed.url)
     edit_body(session.open_page("/skill/pages/edit"), RISKY)
-    session.open_page("/skill/pages/versions/2").get_by_role("button", name="Submit").click()
+    submit(session.open_page("/skill/pages/versions/2"))
     reviewer = BrowserSession.open(browser, reviewed.url)
     looked_at = reviewer.open_page("/skill/pages/versions/2")
     edit_body(session.open_page("/skill/pages/edit"), "Read it again.\n")
-    session.open_page("/skill/pages/versions/3").get_by_role("button", name="Submit").click()
+    submit(session.open_page("/skill/pages/versions/3"))
     looked_at.get_by_role("button", name="Approve").click()
     expect(looked_at.get_by_role("alert")).to_contain_text("Changed by someone else")
     reviewer.close()

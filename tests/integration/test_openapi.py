@@ -45,6 +45,8 @@ OPERATIONS = [
     ("GET", "/api/v1/skills/{id}/evals"),
     ("GET", "/api/v1/skills/{id}/trust"),
     ("GET", "/api/v1/skills/{id}/files/{path}"),
+    ("PUT", "/api/v1/skills/{id}/files/{path}"),
+    ("DELETE", "/api/v1/skills/{id}/files/{path}"),
     ("GET", "/api/v1/reviews"),
     ("GET", "/api/v1/skills/{id}/versions"),
     ("GET", "/api/v1/skills/{id}/versions/{number}"),

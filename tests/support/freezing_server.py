@@ -19,12 +19,13 @@ from skillhall._internal.cli.main import run_and_exit
 
 FREEZE_FILE = "FREEZE_FILE"
 NEVER = 1_000_000  # more statements than any transaction has
-_BACKGROUND_THREADS = ("skillhall-uses", "skillhall-sign-ins")
+_BACKGROUND_THREADS = ("skillhall-audit", "skillhall-sign-ins", "skillhall-uses")
 _state = threading.local()
 
 
 def _is_write(connection: Connection) -> bool:
-    # Threads that record the use of tokens may write at any time, and are not part of a change.
+    # Threads that seal the audit log or record the use of tokens may write at any time, and are
+    # not part of a change.
     if threading.current_thread().name in _BACKGROUND_THREADS:
         return False
     return not connection.get_execution_options().get("postgresql_readonly")

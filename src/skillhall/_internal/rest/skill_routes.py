@@ -527,7 +527,7 @@ _Digest = Annotated[
 @router.put(
     _FILE_PATH,
     response_model=responses.EditedSkillResponse,
-    responses=BODY_ERRORS | NOT_FOUND | _WRITE_ERRORS | _CONFLICT,
+    responses=BAD_REQUEST | BODY_ERRORS | NOT_FOUND | _WRITE_ERRORS | _CONFLICT,
     openapi_extra={
         "requestBody": {
             "required": True,
