@@ -19,6 +19,7 @@ from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES, BlockType
 from tests.support.prompt_services import MemoryPromptService
 from tests.support.servers import HttpResponse, RunningServer, make_settings, run_server
+from tests.support.skills import make_skill
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
 
@@ -129,3 +130,28 @@ def test_new_block_type_needs_only_its_row_and_its_texts(
 def test_former_url_of_saved_states_redirects(server: RunningServer) -> None:
     reply = server.request("GET", "/session/x/keep")
     assert (reply.status, reply.headers["location"]) == (303, "/session/x/saved-states")
+
+
+def test_skills_stay_selected_in_another_search(server: RunningServer, tmp_path: Path) -> None:
+    for name in ("csv-report", "pdf-tools"):
+        make_skill(tmp_path / ".agents/skills", name)
+    session = send(server, "/sessions", name="Research").headers["location"]
+    page = server.request("GET", f"{session}/import?q=csv&skill=pdf-tools")
+    rows = re.findall(rb'name="skill" value="([\w-]+)"( checked)?', page.body)
+    assert rows == [(b"pdf-tools", b" checked"), (b"csv-report", b"")]
+
+
+def test_several_skills_are_added_to_a_session(server: RunningServer, tmp_path: Path) -> None:
+    for name in ("csv-report", "pdf-tools"):
+        make_skill(tmp_path / ".agents/skills", name)
+    session = send(server, "/sessions", name="Research").headers["location"]
+    query = "skill=csv-report&skill=pdf-tools"
+    page = server.request("GET", f"/sessions/choose?{query}")
+    assert b"Add 2 skills to a session" in page.body
+    form = f"session={session.rpartition('/')[2]}&{query}".encode()
+    reply = server.request("POST", "/sessions/choose", form, FORM)
+    assert reply.status == 307
+    server.request("POST", reply.headers["location"], form, FORM)
+    board = server.request("GET", session)
+    assert all(name in board.body for name in (b"csv-report", b"pdf-tools"))
+    assert server.request("GET", "/sessions/choose").status == 400

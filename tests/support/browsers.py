@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from playwright.sync_api import (
     Browser,
@@ -24,12 +24,14 @@ from tests.support.chromium import find_chromium
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-VIEWPORTS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
+Viewport: TypeAlias = tuple[int, Literal["light", "dark"]]
+VIEWPORTS: tuple[Viewport, ...] = (
     (1280, "light"),
     (1280, "dark"),
     (390, "light"),
     (390, "dark"),
 )
+WIDTHS: tuple[Viewport, ...] = ((1440, "light"), (1024, "dark"), (390, "light"))
 TIMEOUT_MS = 120_000  # for busy machines; an event that takes longer counts as missing
 FLAGS = [
     "--headless",
@@ -43,6 +45,11 @@ FLAGS = [
 _AXE_SCRIPT = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) => [
   ...violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html)}`),
   ...(document.documentElement.scrollWidth > innerWidth ? ["scrolls horizontally"] : []),
+  ...[...document.querySelectorAll("body *")].filter((element) => (
+    parseFloat(getComputedStyle(element).fontSize) < 12 && element.checkVisibility()
+    && [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim())
+    && !element.closest("svg, .brand")
+  )).map((element) => `text below 12 px: ${element.outerHTML.slice(0, 200)}`),
 ])"""
 # Hidden elements poll, so their requests are not counted.
 _COUNT = """() => document.addEventListener("htmx:config:request", ({ target }) => {
@@ -163,14 +170,14 @@ class BrowserSession:
         self.context.close()
         assert not self.problems, "\n".join(self.problems)
 
-    def find_accessibility_problems(self) -> list[str]:
-        """Run axe-core and check for horizontal scrolling, in every viewport and theme.
+    def find_accessibility_problems(self, viewports: Sequence[Viewport] = VIEWPORTS) -> list[str]:
+        """Run axe-core and check for horizontal scrolling and small text, in every viewport.
 
         The context must bypass the CSP.
         """
         self.page.add_script_tag(path=AXE)
         problems = []
-        for width, scheme in VIEWPORTS:
+        for width, scheme in viewports:
             self.page.set_viewport_size({"width": width, "height": 800})
             self.page.emulate_media(color_scheme=scheme)
             results = self.page.evaluate(_AXE_SCRIPT)

@@ -14,12 +14,16 @@ class SessionBoard:
 
     server: str  # URL
     id: str
+    token: str = ""
 
     @classmethod
-    def create(cls, server: str, name: str = "Research", **budgets: int) -> "SessionBoard":
+    def create(
+        cls, server: str, name: str = "Research", *, token: str = "", **budgets: int
+    ) -> "SessionBoard":
         """Create a session."""
         body = {"name": name, **({"budgets": budgets} if budgets else {})}
-        return cls(server, request(server, "POST", "/api/v1/sessions", body)["id"])
+        sent = {"Authorization": f"Bearer {token}"} if token else {}
+        return cls(server, request(server, "POST", "/api/v1/sessions", body, **sent)["id"], token)
 
     @property
     def path(self) -> str:
@@ -29,11 +33,14 @@ class SessionBoard:
     def request(self, method: str, path: str, body: object = None, **headers: str) -> Any:  # noqa: ANN401
         """Send a request below the session's path and return the data."""
         full_path = f"/api/v1/sessions/{self.id}{path}"
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
         return request(self.server, method, full_path, body, **headers)
 
-    def add(self, text: str, kind: str = "note") -> str:
+    def add(self, text: str, kind: str = "note", **fields: str) -> str:
         """Add a block and return its id."""
-        return str(self.request("POST", "/blocks", {"type": kind, "content": text})["id"])
+        body = {"type": kind, "content": text, **fields}
+        return str(self.request("POST", "/blocks", body)["id"])
 
     def edit(self, block: str, text: str) -> None:
         """Change a block, as another user would."""

@@ -69,7 +69,7 @@ def test_table_alignment_uses_classes() -> None:
 
 @pytest.mark.parametrize("text", ["x" * (MAX_MARKDOWN_BYTES + 1), "[" * 6_000])
 def test_expensive_markdown_is_shown_as_plain_text(text: str) -> None:
-    assert render(text).startswith('<pre class="plain">')
+    assert render(text).startswith('<pre class="plain" tabindex="0">')
 
 
 def test_invisible_characters_are_marked() -> None:
@@ -87,3 +87,26 @@ def test_emoji_flags_are_not_marked() -> None:
     wales = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
     assert "invisible-char" not in render(f"For {wales} readers")
     assert "invisible-char" not in str(highlight_code(f"For {wales} readers", "x.txt"))
+
+
+def test_wide_content_can_be_scrolled_by_keyboard() -> None:
+    html = render("| a | b |\n|---|---|\n| 1 | 2 |\n\n```\n<pre><table>\n```\n")
+    assert '<div class="wide" tabindex="0"><table>' in html
+    assert html.count('<pre tabindex="0">') == 1
+    assert html.count("<table") == html.count("</table></div>") == 1
+
+
+def test_links_to_headings_lead_to_their_ids() -> None:
+    text = "[down](#a-b)\n\n# A b\n\n## A *b*\n\n## 数据\n"
+    renderer = MarkdownRenderer()
+    html = str(renderer.render(text, FILES_URL, with_anchors=True))
+    anchors = [section.anchor for section in renderer.outline(text)]
+    assert anchors == ["md-a-b", "md-a-b-1", "md-数据"]
+    assert all(f'id="{anchor}"' in html for anchor in anchors)
+    assert 'href="#md-a-b"' in html
+    assert " id=" not in render(text)
+
+
+def test_headings_skip_no_level() -> None:
+    html = render("# a\n\n### b\n\n### c\n\n## d\n")
+    assert [html[html.index(f">{name}<") - 2 :][:2] for name in "abcd"] == ["h2", "h3", "h3", "h3"]

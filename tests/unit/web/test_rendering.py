@@ -1,11 +1,14 @@
 """Errors on pages: sentences of library messages and hints."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from starlette.types import Message
 
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.web.page_request import PageRequest
-from skillhall._internal.web.rendering import capitalize, describe_error
+from skillhall._internal.web.rendering import capitalize, describe_error, format_age, format_minute
+from skillhall._internal.web.translations import load_translations
 from skillhall.errors import Conflict, FieldRefused, ReviewGone, SkillhallError, SkillNotFound
 
 
@@ -48,3 +51,22 @@ def test_page_error_message_is_a_sentence(error: SkillhallError, message: str) -
 
 def test_page_error_hint_is_in_the_language_of_the_visitor() -> None:
     assert describe_error(make_request(), ReviewGone()).hint == "Import the skills again."
+
+
+@pytest.mark.parametrize(
+    ("past", "text"),
+    [
+        (timedelta(seconds=20), "just now"),
+        (timedelta(minutes=1, seconds=5), "1 minute ago"),
+        (timedelta(hours=5, minutes=1), "5 hours ago"),
+        (timedelta(days=29, minutes=1), "29 days ago"),
+        (timedelta(days=70), "2 months ago"),
+        (timedelta(days=800), "2 years ago"),
+        (-timedelta(days=30, minutes=1), "in 1 month"),
+        (-timedelta(seconds=20), "in less than a minute"),
+    ],
+)
+def test_age_is_in_the_largest_unit(past: timedelta, text: str) -> None:
+    time = (datetime.now(UTC) - past).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert format_age(time, load_translations("en")) == text
+    assert format_minute("2026-01-31T09:05:07.123Z") == "2026-01-31 09:05 UTC"

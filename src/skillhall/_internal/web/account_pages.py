@@ -143,9 +143,9 @@ def show_account(request: PageRequest, new_token: str = "") -> Response:
                 token.id,
                 token.label,
                 " ".join(token.scopes),
-                format_day(token.created),
-                format_day(token.expires),
-                format_minute(token.used) if token.used else "",
+                token.created,
+                token.expires or "",
+                token.used or "",
             )
             for token in accounts.tokens.list(user=user.id)
         ]
@@ -156,7 +156,7 @@ def show_account(request: PageRequest, new_token: str = "") -> Response:
         user=user,
         token=credential.token,
         scopes=[*map(str, credential.scopes)],
-        expires=format_day(credential.token.expires) if credential.token else "",
+        expires=(credential.token.expires or "") if credential.token else "",
         rows=_list_sign_ins(request, credential),
         tokens=tokens,
         new_token=new_token,
@@ -248,8 +248,8 @@ def _list_sign_ins(request: PageRequest, credential: Credential) -> list[SignInR
             describe_browser(item.agent),
             item.agent,
             item.address,
-            format_minute(item.created),
-            format_minute(item.used),
+            item.created,
+            item.used,
             credential.sign_in is not None and item.id == credential.sign_in.id,
         )
         for item in request.site.credentials.list_sign_ins(credential)
@@ -263,16 +263,6 @@ def describe_browser(user_agent: str) -> str:
         for known in (_BROWSERS, _SYSTEMS)
     ]
     return " on ".join(names) if all(names) else user_agent
-
-
-def format_minute(time: str) -> str:
-    """Format a stored UTC time for a page, to the minute."""
-    return f"{time[:16].replace('T', ' ')} UTC"
-
-
-def format_day(time: str | None) -> str:
-    """Return the date of a stored UTC time; "" for None."""
-    return (time or "")[:10]
 
 
 def provider_host(request: PageRequest) -> str:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from datetime import UTC, datetime
 from functools import cache
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -18,13 +19,21 @@ from skillhall._internal.http.request import REQUEST_ID_KEY
 from skillhall._internal.web.assets import asset_url
 from skillhall._internal.web.page_request import NOTICE_COOKIE, SITE_KEY, THEMES, PageRequest
 from skillhall._internal.web.site import Site
-from skillhall._internal.web.translations import LANGUAGES
+from skillhall._internal.web.translations import LANGUAGES, Translations
 from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 from skillhall.errors import SkillhallError
 
 CSP = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 CSP_HEADER = {"content-security-policy": CSP}
+_DAY = 86_400  # seconds
+_AGE_UNITS = (
+    ("years", 365 * _DAY),
+    ("months", 30 * _DAY),
+    ("days", _DAY),
+    ("hours", 3600),
+    ("minutes", 60),
+)
 _UNROUTED_MESSAGES = {"not_found": "no_page", "method_not_allowed": "no_method"}
 _PAGE_HEADERS = {**CSP_HEADER, "vary": "Accept-Language, Cookie"}
 
@@ -138,7 +147,8 @@ def jinja_environment() -> Environment:
         "bytes": format_file_size,
         "number": lambda number: f"{number:,}",
         "capitalized": capitalize,
-        "minute": lambda time: time[:16].replace("T", " "),
+        "minute": format_minute,
+        "age": format_age,
     }
     environment.globals |= {
         "asset": asset_url,
@@ -158,6 +168,22 @@ def capitalize(text: str) -> str:
 
 def _end_sentence(text: str) -> str:
     return f"{text}." if re.search(r"[\w'\")\]]$", text) else text
+
+
+def format_minute(time: str) -> str:
+    """Format a stored UTC time to the minute."""
+    return f"{time[:16].replace('T', ' ')} UTC"
+
+
+def format_age(time: str, translations: Translations) -> str:
+    """Say how long ago a stored UTC time was, or how long it is until then."""
+    moment = datetime.fromisoformat(time)
+    seconds = (datetime.now(UTC) - moment.replace(tzinfo=moment.tzinfo or UTC)).total_seconds()
+    unit, size = next((row for row in _AGE_UNITS if abs(seconds) >= row[1]), ("now", 0))
+    values = {"count": int(abs(seconds) // size)} if size else {}
+    if seconds < 0:
+        return translations(f"until.{unit}", **values)
+    return translations(f"age.{unit}", **values)
 
 
 def format_file_size(size: int) -> str:

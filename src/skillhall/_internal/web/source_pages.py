@@ -1,6 +1,5 @@
 """Pages for sources."""
 
-from datetime import UTC, datetime
 from typing import NamedTuple, Self
 from urllib.parse import urlencode
 
@@ -17,7 +16,6 @@ from skillhall.errors import FollowingOff, without_credentials
 
 _MAX_QUERY_LENGTH = 1500  # characters that fit into the notice cookie
 _MAX_SKIPPED_ROWS = 500  # listed per source
-_AGE_UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
 
 
 class SourceRow(NamedTuple):
@@ -27,16 +25,14 @@ class SourceRow(NamedTuple):
     name: str
     folder: str
     branch: str
-    age: tuple[str, int] | None  # unit and number since the last refresh
 
     @classmethod
     def from_status(cls, status: SourceStatus) -> Self:
         """Return the row of a source."""
-        age = _age_since(status.checked)
         if status.followed is None:
-            return cls(status, status.source, "", "", age)
+            return cls(status, status.source, "", "")
         repo, folder, branch = status.followed
-        return cls(status, without_credentials(repo), folder, branch, age)
+        return cls(status, without_credentials(repo), folder, branch)
 
     @property
     def anchor(self) -> str:
@@ -132,13 +128,3 @@ def _read_selector(request: PageRequest) -> SourceSelector:
     query, names = request.query_params, ("repo", "path", "branch")
     repo, path, branch = (request.field(name) or query.get(name, "") for name in names)
     return SourceSelector(repo, path, branch)
-
-
-def _age_since(moment: str) -> tuple[str, int] | None:
-    if not moment:
-        return None
-    seconds = int((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())
-    for unit, size in _AGE_UNITS:
-        if seconds >= size:
-            return unit, seconds // size
-    return "seconds", max(0, seconds)

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.web.account_pages import format_day, format_minute
 from skillhall._internal.web.page_request import PageRequest, on_error
 from skillhall._internal.web.rendering import form_status, render
 
@@ -37,9 +36,9 @@ def show_tokens(request: PageRequest) -> Response:
             token.label,
             token.owner,
             " ".join(token.scopes),
-            format_day(token.created),
-            format_day(token.expires),
-            format_minute(token.used) if token.used else "",
+            token.created,
+            token.expires or "",
+            token.used or "",
             tokens.describe_state(token),
         )
         for token in tokens.list(with_revoked=with_revoked)

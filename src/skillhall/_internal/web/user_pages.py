@@ -49,7 +49,7 @@ def show_users(request: PageRequest, link: NewLinkView | None = None) -> Respons
             user.role,
             describe_state(user),
             user.issuer,
-            f"{user.used[:16].replace('T', ' ')} UTC" if user.used else "",
+            user.used or "",
             user.name == request.actor.user,
         )
         for user in _get_users(request).list()

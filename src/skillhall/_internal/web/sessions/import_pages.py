@@ -6,6 +6,7 @@ from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
 from skillhall._internal.web.rendering import render
 from skillhall._internal.web.skills.import_pages import DEFAULT_FOLDER
+from skillhall._internal.web.skills.selection_pages import read_selected_ids
 from skillhall._internal.wiring.sources import read_upload
 from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.importer import (
@@ -27,12 +28,17 @@ def show_form(request: PageRequest) -> Response:
     collection, listed = request.collection, request.collection.snapshot()
     ids = collection.search_ids(listed, text) if text else listed.ids
     cleared = {skill.id for skill in collection.clear(listed).clearance.cleared}
-    skills = [listed.skills[skill_id] for skill_id in ids if skill_id in cleared]
+    chosen = [*dict.fromkeys(request.query_params.getlist("skill"))]  # before a search
+    first = dict.fromkeys(skill_id for skill_id in chosen if skill_id in cleared)
+    skills = [
+        listed.skills[skill_id] for skill_id in dict.fromkeys([*first, *ids]) if skill_id in cleared
+    ]
     return render(
         request,
         "session_import.html",
         session=session,
         skills=tuple(skills[:MAX_LISTED_SKILLS]),
+        chosen=frozenset(chosen),
         is_truncated=len(skills) > MAX_LISTED_SKILLS,
         query=text,
         source=request.field("source"),
@@ -72,7 +78,7 @@ def import_folder(request: PageRequest) -> Response:
 def import_from_collection(request: PageRequest) -> Response:
     """Import skills from this server's collection."""
     importer, candidates = _open_importer(request), []
-    for skill_id in request.fields.getlist("skill")[:MAX_LISTED_SKILLS]:
+    for skill_id in read_selected_ids(request.fields.getlist("skill")):
         provenance = Provenance(LOCAL_SOURCE, skill_id)
         bundle = request.collection.cleared_bundle(skill_id)
         choices = importer.read_cleared([bundle], provenance)

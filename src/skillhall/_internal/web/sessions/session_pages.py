@@ -7,6 +7,7 @@ from starlette.responses import RedirectResponse, Response
 
 from skillhall._internal.web.page_request import PageRequest, on_error, parse_number, redirect
 from skillhall._internal.web.rendering import render
+from skillhall._internal.web.skills.selection_pages import read_selected_ids
 from skillhall._internal.workspace import Session, SessionBudgets, Zone
 from skillhall._internal.workspace.compiled_context import Spending, compute_spending
 from skillhall._internal.workspace.sessions import SessionOverview
@@ -59,26 +60,30 @@ def create(request: PageRequest) -> Response:
 
 
 def show_choice(request: PageRequest) -> Response:
-    """Ask to which session a skill is added."""
-    skill_id = request.query_params.get("skill", "")
-    entry = request.collection.snapshot().summarize(request.collection.find(skill_id))
+    """Ask to which session skills are added."""
+    skill_ids = read_selected_ids(request.query_params.getlist("skill"))
+    names = [request.collection.find(one).name for one in skill_ids]
     sessions = request.workspace.sessions.list("", PAGE_SIZE)
+    if len(names) == 1:
+        title = request.translations("choose_session.title", name=names[0])
+    else:
+        title = request.translations("choose_session.several", count=len(names))
     return render(
         request,
         "choose_session.html",
-        request.translations("choose_session.title", name=entry.name),
-        skill=skill_id,
+        title,
+        skills=dict(zip(skill_ids, names, strict=True)),
         sessions=sorted(sessions, key=lambda session: session.updated, reverse=True),
     )
 
 
 def choose(request: PageRequest) -> Response:
-    """Continue with the import of the skill into the chosen session, or into a new one."""
-    skill_id, session_id = request.field("skill"), request.field("session")
-    name = request.collection.find(skill_id).name
+    """Continue with the import of the skills into the chosen session, or into a new one."""
+    skill_ids = read_selected_ids(request.fields.getlist("skill"))
+    session_id, name = request.field("session"), request.collection.find(skill_ids[0]).name
     if not session_id:
         session_id = request.workspace.sessions.create(name).id
-    # The status 307 repeats the POST, with its field `skill`.
+    # The status 307 repeats the POST, with its fields `skill`.
     return RedirectResponse(f"/session/{quote(session_id, safe='')}/import/skills", 307)
 
 

@@ -11,7 +11,7 @@ MAX_SELECTED = 1_000  # skills
 
 def export_selected(request: PageRequest) -> Response:
     """Return the files of the selected skills as a zip file."""
-    data = request.collection.archive_all(_read_ids(request.query_params.getlist("skill")))
+    data = request.collection.archive_all(read_selected_ids(request.query_params.getlist("skill")))
     disposition = {"content-disposition": 'attachment; filename="skills.zip"'}
     return Response(data, 200, disposition, "application/zip")
 
@@ -19,7 +19,7 @@ def export_selected(request: PageRequest) -> Response:
 def confirm_delete_selected(request: PageRequest) -> Response:
     """Ask for confirmation before the selected skills are deleted."""
     is_form = request.method == "POST"
-    ids = _read_ids((request.fields if is_form else request.query_params).getlist("skill"))
+    ids = read_selected_ids((request.fields if is_form else request.query_params).getlist("skill"))
     collection, snapshot = request.collection, request.collection.snapshot()
     user_ids = [one for one in ids if one in snapshot.skills and collection.is_writable(one)]
     changes = collection.changes(request.actor)
@@ -36,12 +36,12 @@ def confirm_delete_selected(request: PageRequest) -> Response:
 @on_error(confirm_delete_selected)
 def delete_selected(request: PageRequest) -> Response:
     """Delete the selected skills."""
-    ids = _read_ids(request.fields.getlist("skill"))
+    ids = read_selected_ids(request.fields.getlist("skill"))
     change = request.collection.delete_all(ids, actor=request.actor)
     return request.redirect("/skills", "deleted", ", ".join(ids), change)
 
 
-def _read_ids(values: list[str]) -> list[str]:
+def read_selected_ids(values: list[str]) -> list[str]:
     """Return the selected ids. Raises: HttpError if there are none, or too many."""
     ids = [*dict.fromkeys(values)]
     if not ids:

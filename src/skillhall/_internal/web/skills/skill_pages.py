@@ -13,11 +13,13 @@ from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.collection import SkillDetails
 from skillhall._internal.web.highlight import escape_text, highlight_code
+from skillhall._internal.web.markdown_html import MarkdownSection
 from skillhall._internal.web.page_request import PageRequest
 from skillhall._internal.web.rendering import render
 from skillhall._internal.web.skills.eval_card import build_eval_card
 from skillhall.errors import SkillNotApproved
 
+MIN_OUTLINE = 4  # sections
 MAX_PEEKED = 8  # findings and files
 MAX_PEEKED_CHARACTERS = 4_000  # of the instructions
 MAX_TEXT_BYTES = 512 * 1024  # larger files are not shown
@@ -40,7 +42,8 @@ def show_skill(request: PageRequest) -> Response:
         file=skill.file,
         location=f"{folder}/{skill.folder}".strip("/") if folder else origin.repository,
         commit=origin.commit,
-        body=request.site.markdown.render(details.body, files_url),
+        body=request.site.markdown.render(details.body, files_url, with_anchors=True),
+        outline=_find_sections(request, details.body),
         accepted_findings=accepted,
         actionable_findings=actionable,
         listing=request.site.default_agent_skills.render_prompt_for_skill(skill_id),
@@ -51,6 +54,12 @@ def show_skill(request: PageRequest) -> Response:
         can_use=not entry.revocation and not entry.hidden,
         has_versions=entry.source == "user" and request.collection.versions is not None,
     )
+
+
+def _find_sections(request: PageRequest, body: str) -> Sequence[MarkdownSection]:
+    """Return the sections of long instructions; none of short ones."""
+    sections = request.site.markdown.outline(body)
+    return sections if len(sections) >= MIN_OUTLINE else ()
 
 
 def _render_activation(request: PageRequest, details: SkillDetails) -> str:

@@ -1,0 +1,54 @@
+"""Pages with realistic skills at three widths: accessible, readable, and without overflow."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.support.browsers import WIDTHS, BrowserSession
+from tests.support.demo_site import DemoSite, run_demo, sign_in
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
+    with run_demo(tmp_path_factory.mktemp("demo")) as site:
+        yield site
+
+
+@pytest.fixture
+def admin(browser: Browser, demo: DemoSite) -> Iterator[BrowserSession]:
+    """Administrator whose pages axe-core can check."""
+    session = BrowserSession.open(browser, demo.server.url, bypass_csp=True)
+    sign_in(session.page, session.url)
+    yield session
+    session.close()
+
+
+def test_wide_tables_and_long_code_are_accessible(admin: BrowserSession, demo: DemoSite) -> None:
+    paths = [
+        "/skill/payments-api",
+        "/skill/payments-api/peek",
+        "/skill/style-handbook",
+        "/skill/payments-api/edit-file?path=SKILL.md",
+        f"{demo.board.path}/blocks/{demo.guide}/edit",
+        "/account",
+        "/skill/dev-setup",
+    ]
+    for path in paths:
+        admin.open_page(path)
+        assert admin.find_accessibility_problems(WIDTHS) == [], path
+
+
+def test_outline_of_a_long_skill_stays_in_view(admin: BrowserSession) -> None:
+    page = admin.open_page("/skill/style-handbook")
+    outline = page.get_by_role("navigation", name="Outline")
+    outline.get_by_role("link", name="Tables", exact=True).click()
+    expect(page.get_by_role("heading", name="Tables", exact=True)).to_be_in_viewport()
+    expect(outline).to_be_in_viewport()
+    expect(page.get_by_role("heading", name="Use it")).to_be_in_viewport()
+
+
+def test_at_least_twelve_skills_are_shown_per_screen(admin: BrowserSession) -> None:
+    admin.page.set_viewport_size({"width": 1440, "height": 900})
+    page = admin.open_page("/skills")
+    expect(page.get_by_role("row").nth(12)).to_be_in_viewport(ratio=1)
