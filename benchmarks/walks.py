@@ -148,14 +148,16 @@ def _sandbox() -> Iterator[Path]:
             yield project
 
 
-def _run(recorder: Recorder, *argv: str) -> None:
-    """Run a command in this process."""
+def _run(recorder: Recorder, *argv: str) -> str:
+    """Run a command in this process and return its messages."""
     out, err = (TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2))
     with redirect_stdout(out), redirect_stderr(err), recorder.record():
         code = run_command(argv)
+    err.seek(0)
+    messages = err.read()
     if code:
-        err.seek(0)
-        raise BenchmarkError(f"{argv[0]} exited with {code}: {err.read()}")
+        raise BenchmarkError(f"{argv[0]} exited with {code}: {messages}")
+    return messages
 
 
 def _list(folder: Path, recorder: Recorder) -> None:
@@ -227,8 +229,14 @@ def _get_mcp_skill(folder: Path, recorder: Recorder) -> None:
 
 
 def _chat_command(folder: Path, recorder: Recorder) -> None:
+    """Record the second command in a project whose skills are approved."""
     with _chat_model(folder):
-        _run(recorder, "chat", "Read it.", "--model", MODEL)
+        time.sleep(SETTLED_SECONDS)  # the states of younger files are not stored
+        _run(recorder, "trust", "pdf-tools", "csv-report", "--yes")
+        for _ in range(2):
+            messages = _run(recorder, "chat", "Read it.", "--model", MODEL)
+            if "loaded pdf-tools" not in messages:
+                raise BenchmarkError(f"the chat did not load the skill: {messages}")
 
 
 def _chat_message(folder: Path, recorder: Recorder) -> None:

@@ -166,12 +166,12 @@ class AuthMiddleware:
         origin = headers.get(b"origin")
         if scope["path"].startswith(ORIGIN_CHECKED_PREFIXES):
             return origin is not None and not self._is_own_origin(origin, headers[b"host"], scope)
-        if _parse_bearer_token(headers.get(b"authorization")) is not None:
-            return False  # browsers add cookies by themselves, but never a token
         # The query may name a repository, which the server fetches even on GET.
         has_source = scope["query_string"] and scope["path"].startswith(SOURCE_QUERY_PREFIX)
         if scope["method"] in _SAFE_METHODS and not has_source:
             return False
+        if _parse_bearer_token(headers.get(b"authorization")) is not None:
+            return False  # browsers add cookies by themselves, but never a token
         site = headers.get(b"sec-fetch-site")
         if site is not None:
             return site not in _SAME_SITE_VALUES
