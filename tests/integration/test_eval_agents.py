@@ -75,6 +75,8 @@ def test_external_agent_runs_with_the_skill_in_its_home_folder(
     assert with_skill["reply"] == ("Sum $(rm -rf /); {x} it ['csv-report'] ['a.csv'] None None")
     assert without_skill["reply"] == "Sum $(rm -rf /); {x} it [] ['a.csv'] None None"
     assert with_skill["usage"]["cost"] is None
+    arm = result.skill["summary"]["arms"]["with_skill"]
+    assert (arm["usage"]["cost"], arm["tokens"]) == (None, None)  # it reports neither
     outputs = skill.with_name("csv-report-workspace") / "iteration-1/eval-sum/with_skill/outputs"
     assert [path.name for path in outputs.iterdir()] == ["answer.txt"]
     assert not Path((outputs / "answer.txt").read_text()).is_relative_to(project / "skills")

@@ -230,6 +230,7 @@ def test_text_names_flaky_and_useless_assertions(
 
     assert "difference to runs without the skill: +66.7 points [" in out
     assert "5 cases: better" in out
+    assert f"  judged by {MODEL} with 30 requests, 450 tokens, unknown cost\n" in out
     assert "10 assertions flaky:" in out
     assert (
         "case c0: 'starts with TOTAL' (with the skill: 3 passed, 0 failed; without the skill: 1"
@@ -273,6 +274,10 @@ def test_tokens_of_the_judge_count_for_the_limit(
     assert limited.data["tokens"] == 60
     counts = limited.skill["summary"]["arms"]["with_skill"]["assertions"]
     assert counts["not_judged"] > 0
+    assert (limited.code, json.loads(limited.out)["error"]["message"]) == (
+        1,
+        "judging stopped: the limit of 60 tokens is reached",
+    )
 
 
 def test_script_checks_outputs_only_with_consent(

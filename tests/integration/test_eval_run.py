@@ -229,6 +229,9 @@ def test_dry_run_counts_without_requests(
     assert not read_run(skill, "with_skill").exists()
     assert (first.skill["runs"], first.skill["requests"], first.skill["measured"]) == (6, 18, 0)
     assert first.skill["cost"] > 0
+    judge = first.skill["judge"]
+    assert judge is not None
+    assert judge["requests"] == 0  # the case has no assertions
 
 
 def test_dry_run_needs_no_api_key(
@@ -329,6 +332,7 @@ def test_eval_file_with_a_problem_is_not_run(
     result = run_eval(capsys, skill, "--model", MODEL)
 
     assert result.code == 3
+    assert json.loads(result.out)["error"]["hint"].endswith(f"skillhall eval check {skill}")
     assert server.requests == []
 
 

@@ -222,6 +222,15 @@ def test_invalid_trigger_file_is_reported_with_its_line(
     output = json.loads(capsys.readouterr().out)
     assert output["error"]["code"] == "invalid_skill"
     assert output["findings"][0]["line"] == 2
+    assert output["error"]["hint"].endswith(f"skillhall eval check {root / 'csv'}")
+
+
+def test_folder_that_the_agent_does_not_see_is_named_with_its_root(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    assert run(["eval", "triggers", "csv", "--model", OPENAI]) == 4
+    assert f"the agent does not see this folder; add --root {root}" in capsys.readouterr().err
 
 
 def improve(server: ModelServer, better: str) -> None:

@@ -55,3 +55,7 @@ def test_cost_is_unknown_if_one_price_is() -> None:
     assert add_usages([known, known, unused]).cost == 1.0
     assert add_usages([known, unknown]).cost is None
     assert add_usages([]).cost == 0
+
+
+def test_cost_of_an_external_agent_is_unknown() -> None:
+    assert add_usages([RunUsage(duration_ms=1200)]).cost is None

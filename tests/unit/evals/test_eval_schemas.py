@@ -78,6 +78,12 @@ def test_files_of_a_run_are_valid() -> None:
     validator("timing").validate(json.loads(render_timing(usage)))
 
 
+def test_documented_timing_is_written_byte_for_byte() -> None:
+    usage = RunUsage(input_tokens=80_000, output_tokens=4852, duration_ms=23_332)
+    documented = b'{\n  "total_tokens": 84852,\n  "duration_ms": 23332\n}\n'
+    assert render_timing(usage) == documented
+
+
 def test_result_of_triggers_is_valid() -> None:
     reply = TriggerReply(status=RunStatus.COMPLETED, loaded_skills=("pdf",))
     query = TriggerQuery("Sum it", should_trigger=True)

@@ -1,7 +1,11 @@
 """Gates: parsing, values and their absence."""
 
+from dataclasses import replace
+
 import pytest
 
+from skillhall._internal.evals.eval_records import Arm, RunUsage
+from skillhall._internal.evals.eval_summary import ArmVerdict
 from skillhall._internal.evals.gates import (
     Gate,
     InvalidGate,
@@ -10,7 +14,8 @@ from skillhall._internal.evals.gates import (
     evaluate_gates,
     parse_gates,
 )
-from tests.support.eval_verdicts import HELPS, summarize_cases
+from skillhall._internal.evals.preference_summary import PreferenceSummary
+from tests.support.eval_verdicts import HARMS, HELPS, summarize_cases
 
 
 def test_gates_are_separated_by_commas() -> None:
@@ -84,10 +89,29 @@ def test_metrics_of_a_summary() -> None:
     assert values["pass_rate"] == 1.0
     assert values["delta"] == pytest.approx(2 / 3)
     assert values["pass_hat_k"] == 1.0
-    assert (values["judged"], values["completed"], values["flaky"]) == (1.0, 1.0, 6)
+    assert (values["judged"], values["completed"], values["flaky"]) == (1.0, 1.0, 0)
     assert values["tokens"] == 210
     assert values["cost"] == pytest.approx(0.36)
     assert "preference" not in values
+
+
+def test_only_assertions_that_are_flaky_with_the_skill_count() -> None:
+    assert collect_metrics(summarize_cases(HARMS, *[HELPS] * 5))["flaky"] == 1
+
+
+def test_cost_contains_blind_comparisons() -> None:
+    summary = summarize_cases(*[HELPS] * 6)
+    compared = PreferenceSummary(
+        baseline=Arm.WITHOUT_SKILL,
+        counts={},
+        cases=0,
+        preference=None,
+        order_bias=None,
+        verdict=ArmVerdict.NOT_ENOUGH_RUNS,
+        usage=RunUsage(requests=2, cost=1.0),
+    )
+    values = collect_metrics(replace(summary, preferences=(compared,)))
+    assert values["cost"] == pytest.approx(1.36)
 
 
 def test_small_sample_has_no_rates_but_counts() -> None:

@@ -102,7 +102,7 @@ def iteration(tmp_path: Path) -> EvalIteration:
 
 def test_assertion_that_was_not_judged_is_only_in_our_file(iteration: EvalIteration) -> None:
     verdicts = tuple(make_verdict(one) for one in Verdict)
-    stored = StoredVerdicts(digest_record(RUN), verdicts, RunUsage(requests=1, cost=0.5))
+    stored = StoredVerdicts(digest_record(RUN), verdicts, RunUsage(requests=1, cost=0.5), "m:x")
     write_verdicts(iteration, RUN, stored)
 
     assert read_verdicts(iteration, RUN) == stored

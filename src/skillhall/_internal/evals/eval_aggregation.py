@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
@@ -43,8 +43,9 @@ def summarize(graded_runs: Iterable[GradedRun], subject: EvalSubject) -> EvalSum
     baselines = [arm for arm in arms if arm is not Arm.WITH_SKILL]
     case_rates = {arm: runs.case_rates() for arm, runs in arms.items()}
     case_ids = sorted({case_id for runs in arms.values() for case_id in runs.case_ids})
+    judges = sorted(set[str]().union(*(runs.judges for runs in arms.values())))
     return EvalSummary(
-        subject=subject,
+        subject=replace(subject, judge=", ".join(judges)),
         arms=tuple(runs.summarize(arm, subject.repeats) for arm, runs in arms.items()),
         differences=tuple(
             compare_cases(
@@ -104,12 +105,14 @@ class _ArmRuns:
     statuses: list[RunStatus] = field(default_factory=list)
     usages: list[RunUsage] = field(default_factory=list)
     judge_usages: list[RunUsage] = field(default_factory=list)
+    judges: set[str] = field(default_factory=set)
 
     def add(self, graded: GradedRun) -> None:
         run, case_id = graded.run, graded.run.key.case_id
         self.case_ids.add(case_id)
         self.statuses.append(run.status)
         self.judge_usages.append(graded.judge_usage)
+        self.judges |= {graded.judge} - {""}
         if run.status is not RunStatus.SKIPPED:
             self.usages.append(run.usage)
         for result in graded.results:
@@ -124,6 +127,7 @@ class _ArmRuns:
 
     def summarize(self, arm: Arm, repeats: int) -> ArmSummary:
         rates = self.case_rates().values()
+        tokens = [one.total_tokens for one in self.usages]
         complete = [one for one in self.outcomes.values() if len(one) >= repeats]
         sizes = range(1, repeats + 1) if complete else ()
         estimate = (
@@ -145,7 +149,7 @@ class _ArmRuns:
             ),
             run_pass_rate=_spread([rate for rates in self.run_rates.values() for rate in rates]),
             seconds=_spread([one.duration_ms / 1000 for one in self.usages]),
-            tokens=_spread([one.total_tokens for one in self.usages]),
+            tokens=_spread(tokens) if any(tokens) else None,  # an external agent reports none
             usage=add_usages(self.usages),
             judge_usage=add_usages(self.judge_usages),
         )

@@ -91,6 +91,7 @@ class GradedRun:
     run: RunRecord
     results: tuple[AssertionResult, ...]
     judge_usage: RunUsage = RunUsage()  # of the model that judged
+    judge: str = ""  # the name of this model; "" without one
 
     @property
     def pass_rate(self) -> float | None:
@@ -115,9 +116,10 @@ class GradedRun:
 
 
 def add_usages(usages: Iterable[RunUsage]) -> RunUsage:
-    """Return the sum. Its cost is `None` if the price of a request is not known."""
+    """Return the sum. Its cost is `None` if that of a usage is not known."""
     found = [*usages]
-    costs = [one.cost for one in found if one.cost is not None or one.total_tokens]
+    # An external agent has a duration, but does not report its tokens.
+    costs = [one.cost for one in found if one.cost is not None or one != RunUsage()]
     known = [cost for cost in costs if cost is not None]
     return RunUsage(
         requests=sum(one.requests for one in found),

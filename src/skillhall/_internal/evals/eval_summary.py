@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.evals.eval_records import RunStatus
+from skillhall._internal.evals.eval_records import RunStatus, add_usages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +54,7 @@ class EvalSubject:
     skill_digest: str
     agent: str  # the model, or the command of an external agent
     repeats: int
-    judge: str = ""  # the model that judges; "" without one
+    judge: str = ""  # the model that judged, or several; "" without one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +104,12 @@ class ArmSummary:
         """The number of runs that completed."""
         return self.statuses.get(RunStatus.COMPLETED, 0)
 
+    @property
+    def cost_per_run(self) -> float | None:
+        """The mean cost of a run; `None` if a price is not known."""
+        done = self.runs - self.statuses.get(RunStatus.SKIPPED, 0)
+        return self.usage.cost / done if self.usage.cost is not None and done else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmDifference:
@@ -133,7 +139,12 @@ class AssertionSummary:
     @property
     def is_flaky(self) -> bool:
         """Whether the verdict differs between the repeats of an arm."""
-        return any(counts.passed and counts.failed for counts in self.arms.values())
+        return any(map(self.is_flaky_in, self.arms))
+
+    def is_flaky_in(self, arm: Arm) -> bool:
+        """Whether the verdict differs between the repeats of this arm."""
+        counts = self.arms.get(arm, VerdictCounts())
+        return counts.passed > 0 and counts.failed > 0
 
     @property
     def never_discriminates(self) -> bool:
@@ -163,6 +174,12 @@ class EvalSummary:
     cases: tuple[CaseSummary, ...]
     assertions: tuple[AssertionSummary, ...]
     preferences: tuple[PreferenceSummary, ...] = ()  # of blind comparisons
+
+    @property
+    def judge_usage(self) -> RunUsage:
+        """What the judge used for verdicts and blind comparisons."""
+        verdicts = (arm.judge_usage for arm in self.arms)
+        return add_usages([*verdicts, *(one.usage for one in self.preferences)])
 
     def find_arm(self, arm: Arm) -> ArmSummary | None:
         """Return the summary of an arm; `None` if it has no runs."""

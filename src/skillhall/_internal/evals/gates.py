@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillhall._internal.evals.eval_records import Arm
+from skillhall._internal.evals.eval_records import Arm, add_usages
 from skillhall._internal.evals.eval_summary import ArmVerdict
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ METRICS: Mapping[str, str] = {
     "preference.low": "lower end of its interval",
     "judged": "share of assertions with a verdict",
     "completed": "share of runs with the skill that completed",
-    "flaky": "number of flaky assertions",
+    "flaky": "number of assertions that are flaky with the skill",
     "tokens": "mean tokens of a run with the skill",
     "seconds": "mean seconds of a run with the skill",
     "cost": "cost of all runs and of the judge, in US dollars",
@@ -111,7 +111,7 @@ def collect_metrics(summary: EvalSummary) -> dict[str, float | str]:
         **_collect_pass_rate(skill),
         **_collect_differences(summary),
         **_collect_preference(summary),
-        "flaky": sum(one.is_flaky for one in summary.assertions),
+        "flaky": sum(one.is_flaky_in(Arm.WITH_SKILL) for one in summary.assertions),
     }
     total = sum(arm.assertions.total for arm in summary.arms)
     if total:
@@ -120,9 +120,8 @@ def collect_metrics(summary: EvalSummary) -> dict[str, float | str]:
         values["completed"] = skill.completed / skill.runs
     if skill.tokens is not None and skill.seconds is not None:
         values["tokens"], values["seconds"] = skill.tokens.mean, skill.seconds.mean
-    costs = [usage.cost for arm in summary.arms for usage in (arm.usage, arm.judge_usage)]
-    known = [cost for cost in costs if cost is not None]
-    values["cost"] = sum(known) if len(known) == len(costs) else "the price is not known"
+    cost = add_usages([*(arm.usage for arm in summary.arms), summary.judge_usage]).cost
+    values["cost"] = "the price is not known" if cost is None else cost
     return values
 
 

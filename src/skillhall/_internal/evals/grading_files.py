@@ -52,6 +52,7 @@ class StoredVerdicts:
     run_digest: str
     verdicts: tuple[StoredVerdict, ...]
     judge_usage: RunUsage
+    judge: str = ""  # the model that judged; "" without one
 
 
 def digest_record(record: RunRecord) -> str:
@@ -107,6 +108,7 @@ def write_verdicts(iteration: EvalIteration, run: RunRecord, stored: StoredVerdi
         "run_digest": stored.run_digest,
         "results": [_serialize_verdict(one) for one in stored.verdicts],
         "judge_usage": serialize_usage(stored.judge_usage),
+        "judge": stored.judge,
     }
     with iteration.open_folder(iteration.run_path(run.key)) as folder:
         # Verdicts of checks cost nothing, so they are made again if a crash has damaged them.
@@ -125,6 +127,7 @@ def read_verdicts(iteration: EvalIteration, run: RunRecord) -> StoredVerdicts | 
             run_digest=read_field(value, "run_digest", str),
             verdicts=tuple(map(_parse_verdict, read_field(value, "results", list))),
             judge_usage=parse_usage(read_field(value, "judge_usage", dict)),
+            judge=str(value.get("judge", "")),  # verdicts of earlier versions have none
         )
     except ValueError:
         return None
@@ -140,6 +143,7 @@ def read_graded_run(iteration: EvalIteration, stored: StoredRun) -> GradedRun | 
         run=replace(stored.record, reply=""),
         results=tuple(one.result for one in verdicts.verdicts),
         judge_usage=verdicts.judge_usage,
+        judge=verdicts.judge,
     )
 
 

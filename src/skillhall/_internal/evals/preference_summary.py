@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from skillhall._internal.evals.eval_records import RunUsage, add_usages
 from skillhall._internal.evals.eval_summary import ArmVerdict, RateEstimate
 from skillhall._internal.evals.pair_comparison import Choice, Preference
 from skillhall._internal.evals.statistics import (
@@ -39,6 +40,7 @@ class PreferenceSummary:
     order_bias: RateEstimate | None
     verdict: ArmVerdict
     reason: str = ""  # why there is no verdict
+    usage: RunUsage = field(default_factory=RunUsage)  # of the judge
 
 
 def summarize_preferences(
@@ -48,7 +50,9 @@ def summarize_preferences(
     counts: Counter[Preference] = Counter()
     scores: defaultdict[str, list[float]] = defaultdict(list)
     places: defaultdict[str, list[float]] = defaultdict(list)
+    usages: list[RunUsage] = []
     for one in comparisons:
+        usages.append(one.usage)
         counts[one.preference] += 1
         if one.preference is not Preference.NOT_JUDGED:
             scores[one.key.case_id].append(_SCORES.get(one.preference, 0.0))
@@ -67,6 +71,7 @@ def summarize_preferences(
         if reason or preference is None
         else ArmVerdict.of_interval(preference.interval),
         reason=reason,
+        usage=add_usages(usages),
     )
 
 

@@ -75,12 +75,12 @@ def serialize_summary(summary: EvalSummary) -> dict[str, object]:
     """Return a summary for JSON output."""
     subject = summary.subject
     usages = [arm.usage for arm in summary.arms]
-    judge_usages = [arm.judge_usage for arm in summary.arms]
     return {
         "format": _FORMAT,
         "skill_name": subject.skill_name,
         "skill_digest": subject.skill_digest,
         "agent": subject.agent,
+        "judge": subject.judge,
         "repeats": subject.repeats,
         "arms": {str(arm.arm): _serialize_arm(arm) for arm in summary.arms},
         "differences": [serialize_difference(one) for one in summary.differences],
@@ -94,7 +94,7 @@ def serialize_summary(summary: EvalSummary) -> dict[str, object]:
         ],
         "assertions": [_serialize_assertion(one) for one in summary.assertions],
         "usage": serialize_usage(add_usages(usages)),
-        "judge_usage": serialize_usage(add_usages(judge_usages)),
+        "judge_usage": serialize_usage(summary.judge_usage),
     }
 
 
@@ -131,6 +131,7 @@ def _serialize_arm(arm: ArmSummary) -> dict[str, object]:
         "pass_hat_k": [*arm.pass_hat],
         "seconds": _serialize_spread(arm.seconds),
         "tokens": _serialize_spread(arm.tokens),
+        "cost_per_run": arm.cost_per_run,
         "usage": serialize_usage(arm.usage),
         "judge_usage": serialize_usage(arm.judge_usage),
     }

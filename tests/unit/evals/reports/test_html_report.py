@@ -44,7 +44,7 @@ def test_html_has_plots_transcripts_and_no_scripts() -> None:
     assert {"svg", "details", "table"} <= tags.tags
     assert not {"script", "img", "link", "iframe", "object"} & tags.tags
     assert "style" not in tags.attributes
-    assert "+0.83 (+0.33 to +1.00), better, compared with runs without the skill" in page
+    assert "better: +0.83 (+0.33 to +1.00) compared with runs without the skill" in page
     assert "1,2,3" in page
 
 

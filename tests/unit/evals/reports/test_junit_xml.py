@@ -33,7 +33,7 @@ def test_junit_counts_failed_runs_queries_and_gates() -> None:
     assert failed[-1] == "triggers.recall>=0.9"
     properties = {one.get("name"): one.get("value") for one in suite.iter("property")}
     assert properties["triggers.recall"] == "1.0000"
-    assert properties["delta.without_skill"] == "+0.83 (+0.33 to +1.00), better"
+    assert properties["delta.without_skill"] == "better: +0.83 (+0.33 to +1.00)"
 
 
 @pytest.mark.parametrize(

@@ -58,6 +58,7 @@ class IterationGrading:
     iteration: EvalIteration
     cases: Mapping[str, EvalCase]
     graders: Sequence[Grader]
+    judge: str = ""  # the name of the model that judges
     jobs: int = DEFAULT_JOBS
     # Gets the usage of the judge for each run. It may raise SpendingLimitReached.
     spend: Callable[[RunKey, RunUsage], None] = lambda _key, _usage: None
@@ -116,7 +117,8 @@ class IterationGrading:
                 usable = StoredVerdict(graded.result, digest, graded.is_final)
             verdicts.append(usable)
         usages = [grades.judge_usage, *([earlier.judge_usage] if earlier else [])]
-        result = StoredVerdicts(digest_record(run), tuple(verdicts), add_usages(usages))
+        judge = self.judge if grades.judge_usage.requests else earlier.judge if earlier else ""
+        result = StoredVerdicts(digest_record(run), tuple(verdicts), add_usages(usages), judge)
         is_reused = not missing and earlier is not None
         if result != earlier:
             await asyncio.to_thread(write_verdicts, self.iteration, run, result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -46,6 +47,7 @@ class GradingOptions:
     # Gets the usage of the judge for each run. It may raise SpendingLimitReached.
     spend: Callable[[RunKey, RunUsage], None] = lambda _key, _usage: None
     on_graded: Callable[[GradingProgress], None] = lambda _: None
+    on_compared: Callable[[], None] = lambda: None  # after each blind comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +80,7 @@ async def grade_iteration(
             iteration=iteration,
             cases=by_id,
             graders=graders,
+            judge="" if options.judge is None else options.judge.name,
             jobs=options.jobs,
             spend=options.spend,
             on_graded=options.on_graded,
@@ -98,15 +101,30 @@ async def _compare_pairs(
     judge: PairwiseJudge, cases: Mapping[str, EvalCase], options: GradingOptions
 ) -> str:
     """Compare the runs of the skill with all others; return the limit that was reached."""
-    for stored in judge.iteration.iter_runs():
-        key = stored.record.key
-        case = cases.get(key.case_id)
-        if case is None or key.arm is Arm.WITH_SKILL:
-            continue
-        usage = await judge.compare(case, stored)
-        try:
-            if usage.requests:
-                options.spend(key, usage)
-        except SpendingLimitReached as reached:
-            return str(reached)
-    return ""
+    stop_reason = ""
+    runs = judge.iteration.iter_runs()
+
+    async def work() -> None:
+        nonlocal stop_reason
+        for stored in runs:
+            if stop_reason:
+                return
+            key = stored.record.key
+            case = cases.get(key.case_id)
+            if case is None or key.arm is Arm.WITH_SKILL:
+                continue
+            usage = await judge.compare(case, stored)
+            options.on_compared()
+            try:
+                if usage.requests:
+                    options.spend(key, usage)
+            except SpendingLimitReached as reached:
+                stop_reason = str(reached)
+
+    try:
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(options.jobs):
+                workers.create_task(work())
+    except BaseExceptionGroup as group:
+        raise group.exceptions[0] from None
+    return stop_reason

@@ -18,6 +18,7 @@ from skillhall._internal.evals.reports.report_style import STYLE
 from skillhall._internal.evals.reports.skill_results import (
     ARM_NAMES,
     describe_difference,
+    describe_judge,
     describe_preference,
     format_cost,
     format_number,
@@ -123,13 +124,15 @@ def _iter_gate_parts(results: SkillResults) -> Iterator[str]:
 
 def _iter_summary_parts(summary: EvalSummary) -> Iterator[str]:
     subject = summary.subject
-    judge = f", judged by {escape(subject.judge)}" if subject.judge else ""
+    judge = describe_judge(summary)
     repeats = "1 repeat" if subject.repeats == 1 else f"{subject.repeats} repeats"
     agent, digest = escape(subject.agent), escape(subject.skill_digest[:_SHORT_DIGEST])
-    yield f"<p>{agent}, {repeats}{judge}, <code>{digest}</code></p>"
+    yield f"<p>{agent}, {repeats}, <code>{digest}</code></p>"
+    if judge:
+        yield f'<p class="note">{escape(judge)}</p>'
     for difference in summary.differences:
         baseline = ARM_NAMES[difference.baseline]
-        text = f"{describe_difference(difference)}, compared with runs {baseline}"
+        text = f"{describe_difference(difference)} compared with runs {baseline}"
         yield f'<p><span class="tag {_VERDICT_KINDS[difference.verdict]}">{escape(text)}</span></p>'
         if difference.reason:
             yield f'<p class="note">{escape(difference.reason)}</p>'
@@ -170,6 +173,7 @@ def _render_arm_table(summary: EvalSummary) -> str:
         values = [
             f"{arm.completed} of {arm.runs}",
             *(format_number(one and one.mean) for one in (arm.tokens, arm.seconds)),
+            format_cost(arm.cost_per_run),
             format_cost(arm.usage.cost),
             ", ".join(f"{one:.2f}" for one in arm.pass_at[:1] + arm.pass_at[1:][-1:]),
             ", ".join(f"{one:.2f}" for one in arm.pass_hat[:1] + arm.pass_hat[1:][-1:]),
@@ -177,7 +181,8 @@ def _render_arm_table(summary: EvalSummary) -> str:
         cells = "".join(f"<td>{escape(value)}</td>" for value in values)
         rows.append(f'<tr><th scope="row">{ARM_NAMES[arm.arm]}</th>{cells}</tr>')
     k = f"@1, @{summary.subject.repeats}" if summary.subject.repeats > 1 else "@1"
-    heads = ["Runs", "Completed", "Tokens per run", "Seconds per run", "Cost of all runs"]
+    heads = ["Runs", "Completed", "Tokens per run", "Seconds per run", "Cost per run"]
+    heads.append("Cost of all runs")
     return _render_table([*heads, f"pass{k}", f"pass{k.replace('@', '^')}"], rows)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.evals.reports.skill_results import (
     ARM_NAMES,
     describe_difference,
+    describe_judge,
     describe_preference,
     format_cost,
     format_number,
@@ -68,12 +69,12 @@ def _iter_lines(results: SkillResults) -> Iterator[str]:
 def _iter_summary_lines(summary: EvalSummary) -> Iterator[str]:
     for difference in summary.differences:
         baseline = ARM_NAMES[difference.baseline]
-        yield f"**Difference to runs {baseline}: {describe_difference(difference)}**\n"
+        yield f"**{describe_difference(difference)} compared with runs {baseline}**\n"
         if difference.reason:
             yield f"{escape_markdown(difference.reason)}\n"
     for preference in summary.preferences:
         yield f"{escape_markdown(describe_preference(preference))}\n"
-    yield "| | Runs | Pass rate | 95% interval | Tokens | Seconds | Cost |"
+    yield "| | Runs | Pass rate | 95% interval | Tokens per run | Seconds per run | Cost per run |"
     yield "|---|---:|---:|---|---:|---:|---:|"
     for arm in summary.arms:
         rate, interval = "–", "–"
@@ -83,12 +84,14 @@ def _iter_summary_lines(summary: EvalSummary) -> Iterator[str]:
         tokens, seconds = (
             format_number(None if one is None else one.mean) for one in (arm.tokens, arm.seconds)
         )
-        cost = format_cost(arm.usage.cost)
+        cost = format_cost(arm.cost_per_run)
         yield (
             f"| {ARM_NAMES[arm.arm]} | {arm.completed} of {arm.runs} | {rate} | {interval} "
             f"| {tokens} | {seconds} | {cost} |"
         )
     yield ""
+    if judge := describe_judge(summary):
+        yield f"{escape_markdown(judge)}\n"
     flaky = [one for one in summary.assertions if one.is_flaky]
     same = [one for one in summary.assertions if one.never_discriminates]
     for label, assertions in (
@@ -98,7 +101,7 @@ def _iter_summary_lines(summary: EvalSummary) -> Iterator[str]:
         if assertions:
             yield f"<details><summary>{label}: {len(assertions)}</summary>\n"
             yield from _limit(
-                f"- {escape_markdown(one.case_id)}: {escape_markdown(one.text)}"
+                f"- case {escape_markdown(one.case_id)}: {escape_markdown(one.text)}"
                 for one in assertions
             )
             yield "\n</details>\n"
@@ -115,6 +118,12 @@ def _iter_trigger_lines(score: TriggerScore) -> Iterator[str]:
     ):
         yield _format_rate_row(label, rate)
     yield ""
+    for should_trigger, label in ((True, "should trigger"), (False, "should not trigger")):
+        taken = score.count_taken(should_trigger=should_trigger)
+        loaded = ", ".join(
+            f"{escape_markdown(name or 'no skill')} {runs}" for name, runs in taken.items()
+        )
+        yield f"Loaded for queries that {label}: {loaded or '–'}\n"
     wrong = [one for one in score.queries if one.is_right is False]
     if wrong:
         yield f"<details><summary>Queries with the wrong result: {len(wrong)}</summary>\n"

@@ -57,17 +57,29 @@ def describe_difference(difference: ArmDifference) -> str:
     if difference.difference is None or difference.interval is None:
         return verdict
     low, high = difference.interval
-    return f"{difference.difference:+.2f} ({low:+.2f} to {high:+.2f}), {verdict}"
+    return f"{verdict}: {difference.difference:+.2f} ({low:+.2f} to {high:+.2f})"
 
 
 def describe_preference(summary: PreferenceSummary) -> str:
     """Return the result of blind comparisons in one phrase."""
-    parts = [VERDICT_NAMES[summary.verdict]]
+    parts = []
     for label, rate in (("preference", summary.preference), ("order bias", summary.order_bias)):
         if rate is not None:
             low, high = rate.interval
             parts.append(f"{label} {rate.value:+.2f} ({low:+.2f} to {high:+.2f})")
-    return f"{', '.join(parts)}, compared blindly with runs {ARM_NAMES[summary.baseline]}"
+    label = f"blind comparison with runs {ARM_NAMES[summary.baseline]}"
+    return f"{label}: {', '.join([VERDICT_NAMES[summary.verdict], *parts])}"
+
+
+def describe_judge(summary: EvalSummary) -> str:
+    """Return the model that judged and what it used; "" without one."""
+    usage = summary.judge_usage
+    if not usage.requests:
+        return ""
+    cost = "unknown cost" if usage.cost is None else format_cost(usage.cost)
+    requests = "1 request" if usage.requests == 1 else f"{usage.requests} requests"
+    name = summary.subject.judge or "a model"
+    return f"judged by {name} with {requests}, {usage.total_tokens} tokens, {cost}"
 
 
 def format_number(value: float | None) -> str:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _REQUESTS = 3
 _PROMPT_TOKENS = 800  # the system prompt and the tools, in each request
 _OUTPUT_TOKENS = 300  # of each request
+_JUDGE_PROMPT_TOKENS = 700  # the instructions and an output
+_VERDICT_TOKENS = 60  # of each assertion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,32 @@ class RunEstimate:
     def total_tokens(self) -> int:
         """Input and output tokens."""
         return self.input_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeEstimate:
+    """Estimated usage of the judge for new runs."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+def estimate_judge(missing: Sequence[PlannedRun], *, is_compared: bool) -> JudgeEstimate:
+    """Estimate the usage of the judge for the missing runs.
+
+    A run needs a request if its case has text assertions, and a blind comparison needs two.
+    """
+    requests = input_tokens = output_tokens = 0
+    for run in missing:
+        case = run.case.case
+        texts = [one.text for one in case.assertions if one.check is None]
+        count = bool(texts) + 2 * (is_compared and run.key.arm is not Arm.WITH_SKILL)
+        shown = map(estimate_tokens, [case.prompt, case.expected_output, *texts])
+        requests += count
+        input_tokens += count * (_JUDGE_PROMPT_TOKENS + sum(shown))
+        output_tokens += _VERDICT_TOKENS * (count + len(texts))
+    return JudgeEstimate(requests=requests, input_tokens=input_tokens, output_tokens=output_tokens)
 
 
 def estimate_runs(

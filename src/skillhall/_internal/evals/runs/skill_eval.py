@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.evals.eval_workspace import EvalWorkspace
 from skillhall._internal.evals.runs.eval_runner import DEFAULT_JOBS, EvalRunner
-from skillhall._internal.evals.runs.run_estimate import estimate_runs
+from skillhall._internal.evals.runs.run_estimate import estimate_judge, estimate_runs
 from skillhall._internal.evals.runs.run_limits import RunSpending
 from skillhall._internal.evals.runs.stored_runs import StoredRunIndex, open_iteration
 from skillhall._internal.evals.runs.transcript import SecretRedactor
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.run_agents.run_agent import RunAgent
     from skillhall._internal.evals.runs.eval_plan import EvalPlan, PlannedRun
     from skillhall._internal.evals.runs.eval_runner import EvalRunReport, FinishedRun
-    from skillhall._internal.evals.runs.run_estimate import RunEstimate
+    from skillhall._internal.evals.runs.run_estimate import JudgeEstimate, RunEstimate
     from skillhall._internal.evals.runs.run_limits import ModelPrice
 
 
@@ -58,6 +58,10 @@ class SkillEval:
     def estimate(self, price: ModelPrice | None) -> RunEstimate:
         """Estimate the usage of the missing runs."""
         return estimate_runs(self.plan, self.missing_runs, self.iterations, price)
+
+    def estimate_judge(self, *, is_compared: bool) -> JudgeEstimate:
+        """Estimate the usage of a judge for the missing runs."""
+        return estimate_judge(self.missing_runs, is_compared=is_compared)
 
     async def run(self, agent: RunAgent, options: RunningOptions) -> EvalRunReport:
         """Execute the missing runs. Raises: OSError, SkillhallError for an error of every run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from skillhall._internal.skill.approved_files import compute_approved_digest, ha
 from skillhall._internal.skill.evals.eval_check import TRIGGER_PATHS
 from skillhall._internal.skill.evals.eval_file import parse_trigger_file
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall.errors import SkillhallError, SkillNotFound
+from skillhall.errors import SkillhallError, SkillNotApproved, SkillNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,9 +87,12 @@ def _find_row(view: SkillView, name: str) -> ViewedSkill:
         for row in view:
             if Path(row.skill.directory).resolve() == folder:
                 return row
-        if "/" in name or os.sep in name:
-            hint = "the agent does not see this folder; name its parent with --root"
-            raise SkillNotFound(name, hint=hint)
+        for held in view.held:
+            if Path(held.skill.directory).resolve() == folder:
+                raise SkillNotApproved(held.skill.name, held.decision.rule)
+        if "/" in name or os.sep in name or not view.has(name):
+            root = shlex.quote(str(folder.parent))
+            raise SkillNotFound(name, hint=f"the agent does not see this folder; add --root {root}")
     return view.find(name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
 from skillhall._internal.skill.evals.eval_file import TODO, parse_eval_file, parse_trigger_file
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.parsed import ParsedSkill
 
-CASES = 3
-QUERIES = 10  # of each kind; with fewer than five, `eval triggers` gives no verdict
+# With fewer than five cases or queries of each kind, results have no verdict.
+CASES = 5
+QUERIES = 10  # of each kind
 _MAX_BODY = 20_000  # characters of the instructions that a model sees
 _HEADING = re.compile(r"^#{1,3}[ \t]+(.+?)[ \t]*#*$")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
@@ -54,7 +56,7 @@ def build_template(skill_name: str, parsed: ParsedSkill) -> EvalDraft:
             "expected_output": f"{TODO} the result. The skill: {description}"[:1000],
             "assertions": [f"{TODO} a fact about the result that can be checked"],
         }
-        for subject in subjects[:CASES]
+        for subject in islice(cycle(subjects), CASES)
     ]
     expected = [
         f"{TODO} request {number} about {subjects[number % len(subjects)]!r}, in words of users"

@@ -35,9 +35,9 @@ def test_template_names_the_headings_and_fails_the_check_until_it_is_completed(
     out, err = capsys.readouterr()
     files = [skill / "evals/evals.json", skill / "evals/triggers.json"]
     assert out.splitlines() == [str(file) for file in files]
-    assert "3 cases, 20 trigger queries" in err
+    assert "5 cases, 20 trigger queries" in err  # fewer cases have no verdict
     cases = json.loads(files[0].read_bytes())["evals"]
-    assert [case["id"] for case in cases] == [1, 2, 3]
+    assert [case["id"] for case in cases] == [1, 2, 3, 4, 5]
     assert "'Sum a column'" in cases[1]["prompt"]
     assert "no heading" not in files[0].read_text()
     queries = json.loads(files[1].read_bytes())
@@ -46,11 +46,11 @@ def test_template_names_the_headings_and_fails_the_check_until_it_is_completed(
     assert run(["eval", "check", str(skill)]) == 1
     out = capsys.readouterr().out
     assert "evals.json:6: reject[eval-todo]: 'prompt' is still a TODO\n" in out
-    assert out.count("reject[eval-todo]") == 3 * 3 + 20
+    assert out.count("reject[eval-todo]") == 5 * 3 + 20
     for file in files:
         file.write_text(file.read_text().replace("TODO: ", ""))
     assert run(["eval", "check", str(skill)]) == 0
-    assert "csv: 3 cases, 3 assertions, 20 trigger queries\n" in capsys.readouterr().out
+    assert "csv: 5 cases, 5 assertions, 20 trigger queries\n" in capsys.readouterr().out
 
 
 def test_existing_file_is_replaced_only_with_force(

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.text_model import TextModel
     from skillhall._internal.skill.evals.eval_file import EvalCase
 
+_CONTINUE = "run the command again to continue"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingRequest:
@@ -154,7 +156,7 @@ def grade_skills(
     targets: Sequence[GradingTarget], options: GradingOptions, gates: Sequence[Gate]
 ) -> list[GradedSkill]:
     """Grade the iteration of each skill, and apply the gates."""
-    graded = 0
+    graded = compared = 0
     with transfer_progress() as progress, asyncio.Runner() as runner:
 
         def report_graded(_: GradingProgress) -> None:
@@ -163,11 +165,24 @@ def grade_skills(
             if progress is not None:
                 progress("graded runs", graded, 0)
 
+        def report_compared() -> None:
+            nonlocal compared
+            compared += 1
+            if progress is not None:
+                progress("compared pairs", compared, 0)
+
         skills = []
         for one in targets:
-            own = replace(options, scripts_of=one.allowed_scripts, on_graded=report_graded)
+            own = replace(
+                options,
+                scripts_of=one.allowed_scripts,
+                on_graded=report_graded,
+                on_compared=report_compared,
+            )
             result = runner.run(grade_iteration(one.iteration, one.cases, own))
             skills.append(apply_gates(result, one.workspace, gates))
+            if result.stop_reason:
+                options = replace(options, judge=None)  # the limit is for all skills
         return skills
 
 
@@ -212,6 +227,11 @@ def describe_failed_gates(results: Iterable[Sequence[GateResult]]) -> str:
     return f"{failed} of {format_count(len(gates), 'gate')} failed" if failed else ""
 
 
+def find_stop_reason(skills: Sequence[GradedSkill]) -> str:
+    """Return the limit that stopped the judge; "" if none did."""
+    return next((one.graded.stop_reason for one in skills if one.graded.stop_reason), "")
+
+
 def describe_missing_verdicts(skills: Sequence[GradedSkill], *, has_judge: bool) -> list[str]:
     """Return a warning if assertions have no verdict."""
     missing = sum(arm.assertions.not_judged for one in skills for arm in one.graded.summary.arms)
@@ -233,10 +253,17 @@ def serialize_graded(skill: GradedSkill) -> Mapping[str, object]:
 
 
 def add_grades(result: CommandResult, skills: Sequence[GradedSkill]) -> CommandResult:
-    """Return the result of `eval run` with the grades. A failed gate makes the exit code 1."""
+    """Return the result of `eval run` with the grades.
+
+    A failed gate, or a limit that stopped the judge, makes the exit code 1.
+    """
     rows = result.data["skills"]
     entries = rows if isinstance(rows, list) else []
     failed = describe_failed_gates(one.gates for one in skills)
+    stopped = find_stop_reason(skills)
+    stopped = f"judging stopped: {stopped}" if stopped else ""
+    error = ErrorInfo("incomplete", stopped, _CONTINUE) if stopped else None
+    error = error or (ErrorInfo("gate_failed", failed) if failed else None)
     return result._replace(
         data={
             **result.data,
@@ -245,8 +272,12 @@ def add_grades(result: CommandResult, skills: Sequence[GradedSkill]) -> CommandR
                 for entry, skill in zip(entries, skills, strict=True)
             ],
         },
-        error=result.error or (ErrorInfo("gate_failed", failed) if failed else None),
-        exit_code=1 if failed else result.exit_code,
+        error=result.error or error,
+        exit_code=1 if error else result.exit_code,
         lines=[*result.lines, *(line for one in skills for line in format_graded(one))],
-        warnings=[*result.warnings, *([failed] if failed else [])],
+        warnings=[
+            *result.warnings,
+            *([stopped, f"hint: {_CONTINUE}"] if stopped else []),
+            *([failed] if failed else []),
+        ],
     )

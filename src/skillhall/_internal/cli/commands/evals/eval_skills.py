@@ -1,5 +1,6 @@
 """The skills of eval commands."""
 
+import shlex
 from collections.abc import Sequence
 
 from skillhall._internal.authoring.eval_report import CheckedEvals, check_eval_files
@@ -13,7 +14,8 @@ def find_eval_skills(paths: Sequence[str], settings: Settings) -> Sequence[Check
     report = check_eval_files(paths, settings)
     if report.problems:
         problem = f"the eval files have {format_count(report.problems, 'problem')}"
-        raise CommandFailed("invalid_skill", problem, "see them with: skillhall eval check")
+        hint = shlex.join(["skillhall", "eval", "check", *paths])
+        raise CommandFailed("invalid_skill", problem, f"see them with: {hint}")
     skills = [one for one in report.skills if one.summary.cases]
     if not skills:
         hint = "create them with: skillhall eval init"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -166,7 +168,8 @@ def command(
     found = find_trigger_targets(agent_skills, skills)
     if found.problems:
         message = f"the trigger files have {format_count(found.problems, 'problem')}"
-        hint = "see them with: skillhall eval check"
+        folders = dict.fromkeys(str(Path(one.path).parent.parent) for one in found.findings)
+        hint = f"see them with: {shlex.join(['skillhall', 'eval', 'check', *folders])}"
         error = ErrorInfo("invalid_skill", message, hint)
         return CommandResult({}, found.findings, error, exit_code=1, warnings=[message, hint])
     if not found.targets:

@@ -29,6 +29,7 @@ from skillhall._internal.cli.commands.evals.eval_model import price_option, requ
 from skillhall._internal.cli.commands.evals.eval_skills import find_eval_skills
 from skillhall._internal.cli.commands.evals.report_files import ReportFiles, report_options
 from skillhall._internal.cli.commands.evals.run_output import (
+    EvalEstimate,
     format_run,
     report_estimates,
     report_runs,
@@ -235,7 +236,18 @@ def command(
     if not any(one.plan.runs for one in evals):
         raise CommandFailed("not_found", "no case has this id")
     if dry_run:
-        return report_estimates([(one, one.estimate(opened.price)) for one in evals])
+        default = "" if replay else model or settings.model
+        has_judge = grading.is_judged and bool(grading.judge or default)
+        return report_estimates(
+            [
+                EvalEstimate(
+                    one,
+                    one.estimate(opened.price),
+                    one.estimate_judge(is_compared=grading.is_compared) if has_judge else None,
+                )
+                for one in evals
+            ]
+        )
     judge = None
     if not replay or grading.judge:
         judge = _open_judge(evals, grading, model or settings.model, price)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import ErrorInfo
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.evals.eval_records import RunRecord
     from skillhall._internal.evals.runs.eval_runner import EvalRunReport
-    from skillhall._internal.evals.runs.run_estimate import RunEstimate
+    from skillhall._internal.evals.runs.run_estimate import JudgeEstimate, RunEstimate
     from skillhall._internal.evals.runs.run_limits import RunSpending
     from skillhall._internal.evals.runs.skill_eval import SkillEval
 
@@ -52,7 +53,7 @@ def report_runs(
             "record the runs again" if is_replay else "run the command again to continue",
         )
     cost = "unknown cost" if spending.cost is None else f"${spending.cost:.4f}"
-    messages = [*warnings, f"new runs: {spending.tokens} tokens, {cost}"]
+    messages = [*warnings, f"used by this command: {spending.tokens} tokens, {cost}"]
     if error is not None:
         messages += [error.message, f"hint: {error.hint}"]
     return CommandResult(
@@ -100,7 +101,15 @@ def _serialize_report(one: SkillEval, report: EvalRunReport) -> dict[str, object
     }
 
 
-def report_estimates(estimates: Sequence[tuple[SkillEval, RunEstimate]]) -> CommandResult:
+class EvalEstimate(NamedTuple):
+    """The estimates for the eval of one skill; `judge` is `None` without a judge."""
+
+    one: SkillEval
+    runs: RunEstimate
+    judge: JudgeEstimate | None
+
+
+def report_estimates(estimates: Sequence[EvalEstimate]) -> CommandResult:
     """Return the numbers of runs and requests, and the estimated tokens and cost."""
     return CommandResult(
         {"skills": [_serialize_estimate(*one) for one in estimates]},
@@ -108,16 +117,23 @@ def report_estimates(estimates: Sequence[tuple[SkillEval, RunEstimate]]) -> Comm
     )
 
 
-def _format_estimate(one: SkillEval, estimate: RunEstimate) -> Iterator[str]:
+def _format_estimate(
+    one: SkillEval, estimate: RunEstimate, judge: JudgeEstimate | None
+) -> Iterator[str]:
     stored = len(one.plan.runs) - estimate.runs
     reused = f", {stored} stored or skipped" if stored else ""
     yield f"{one.plan.skill.name}: {format_count(estimate.runs, 'run')} to do{reused}"
     cost = "" if estimate.cost is None else f", ${estimate.cost:.4f}"
     tokens = f"{estimate.input_tokens} tokens in, {estimate.output_tokens} out"
     yield f"  about {format_count(estimate.requests, 'request')}, {tokens}{cost}"
+    if judge is not None and judge.requests:
+        tokens = f"{judge.input_tokens} tokens in, {judge.output_tokens} out"
+        yield f"  judge: about {format_count(judge.requests, 'request')}, {tokens}"
 
 
-def _serialize_estimate(one: SkillEval, estimate: RunEstimate) -> dict[str, object]:
+def _serialize_estimate(
+    one: SkillEval, estimate: RunEstimate, judge: JudgeEstimate | None
+) -> dict[str, object]:
     return {
         "name": one.plan.skill.name,
         "planned": len(one.plan.runs),
@@ -127,4 +143,5 @@ def _serialize_estimate(one: SkillEval, estimate: RunEstimate) -> dict[str, obje
         "input_tokens": estimate.input_tokens,
         "output_tokens": estimate.output_tokens,
         "cost": estimate.cost,
+        "judge": None if judge is None else asdict(judge),
     }

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.evals.eval_records import RunStatus
-from skillhall._internal.evals.reports.skill_results import ARM_NAMES, VERDICT_NAMES
+from skillhall._internal.evals.reports.skill_results import (
+    ARM_NAMES,
+    VERDICT_NAMES,
+    describe_judge,
+    format_cost,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +40,8 @@ def format_summary(summary: EvalSummary) -> Iterator[str]:
         yield f"  {ARM_NAMES[arm.arm]:<{width}}  {_format_arm(arm)}"
     for difference in summary.differences:
         yield f"  {format_difference(difference)}"
+    if judge := describe_judge(summary):
+        yield f"  {judge}"
     for preference in summary.preferences:
         yield f"  {_format_preference(preference)}"
     yield from _list_assertions("flaky", [one for one in summary.assertions if one.is_flaky])
@@ -70,10 +77,11 @@ def _format_arm(arm: ArmSummary) -> str:
     if len(arm.pass_at) > 1:
         k = len(arm.pass_at)
         parts.append(f"pass@{k} {arm.pass_at[-1]:.0%}, pass^{k} {arm.pass_hat[-1]:.0%}")
-    if arm.tokens is not None and arm.seconds is not None:
-        parts.append(f"{arm.tokens.mean:.0f} tokens and {arm.seconds.mean:.1f} s per run")
-    if arm.usage.cost:
-        parts.append(f"${arm.usage.cost:.4f}")
+    used = [] if arm.tokens is None else [f"{arm.tokens.mean:.0f} tokens"]
+    used += [format_cost(arm.cost_per_run)] if arm.cost_per_run else []
+    used += [] if arm.seconds is None else [f"{arm.seconds.mean:.1f} s"]
+    if used:
+        parts.append(f"{', '.join(used)} per run")
     parts += [
         f"{count} of {arm.runs} runs {status}"
         for status, count in arm.statuses.items()
