@@ -178,7 +178,7 @@ def test_pages_of_users_are_accessible(browser: Browser, server: ServeProcess) -
     assert admin.find_accessibility_problems() == []
     person.open_page(link.removeprefix(server.url))
     assert person.find_accessibility_problems() == []
-    join(person, link)
+    expect(join(person, link).get_by_role("status").first).to_contain_text("seen")
     person.open_page("/account")
     assert person.find_accessibility_problems() == []
     foreign = BrowserSession.open(browser, server.url, locale="zh-CN")

@@ -74,6 +74,9 @@ def test_server_stops_serving_a_revoked_skill(server: TrustServer) -> None:
     [row] = get("GET", "/api/v1/skills").json["data"]["skills"]
     assert row["revoked"]["reason"] == REASON
     assert get("GET", "/skill/pdf").status == 200
+    held = get("GET", "/policy?show=held").body.decode()
+    assert 'href="/skill/pdf"' in held
+    assert 'Held <span class="count">1</span>' in held
     revoke(server, skill="", digest=entry["digest"], revoked=False)
     assert get("GET", "/api/v1/skills/pdf/archive").status == 200
     history = get("GET", "/api/v1/revocations").json["data"]["revocations"]

@@ -150,6 +150,15 @@ def test_every_surface_of_a_server_tells_the_same(
     assert get("/.well-known/skills/miner/SKILL.md").status == 404
 
 
+def test_pages_offer_no_use_of_a_held_skill(server: RunningServer) -> None:
+    uses = (b"Add to session", b"Try in Playground", b"skillhall add", b"download>")
+    for path, is_held in (("/skill/miner", True), ("/skill/pdf", False)):
+        page = server.request("GET", path, headers=HTML).body
+        assert [text in page for text in uses] == [not is_held] * 4, path
+        file = server.request("GET", f"{path}/files/SKILL.md", headers=HTML).body
+        assert (b"download>" in file) is not is_held, path
+
+
 def test_pages_are_translated(server: RunningServer) -> None:
     chinese = {**HTML, "Accept-Language": "zh"}
     assert (

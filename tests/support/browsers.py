@@ -50,6 +50,9 @@ _AXE_SCRIPT = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) 
     && [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim())
     && !element.closest("svg, .brand")
   )).map((element) => `text below 12 px: ${element.outerHTML.slice(0, 200)}`),
+  ...[...document.querySelectorAll(".scroll:has(table)")].filter(
+    (one) => one.scrollWidth > one.clientWidth
+  ).map((one) => `table scrolls horizontally: ${one.outerHTML.slice(0, 120)}`),
 ])"""
 # Hidden elements poll, so their requests are not counted.
 _COUNT = """() => document.addEventListener("htmx:config:request", ({ target }) => {
@@ -171,7 +174,7 @@ class BrowserSession:
         assert not self.problems, "\n".join(self.problems)
 
     def find_accessibility_problems(self, viewports: Sequence[Viewport] = VIEWPORTS) -> list[str]:
-        """Run axe-core and check for horizontal scrolling and small text, in every viewport.
+        """Run axe-core and find small text, and pages and tables that scroll sideways.
 
         The context must bypass the CSP.
         """

@@ -12,7 +12,7 @@ def show_policies(request: PageRequest) -> Response:
     """Show the policy files, and a page of skills with the rules that decide about them."""
     collection = request.collection
     snapshot = collection.snapshot()
-    held = collection.clear(snapshot).held_ids
+    held = {*collection.clear(snapshot).held_ids, *snapshot.revoked}
     only_held = request.query_params.get("show") == "held"
     ids = [identity for identity in snapshot.ids if not only_held or identity in held]
     page_count = max(1, -(-len(ids) // ROWS_PER_PAGE))

@@ -34,6 +34,7 @@ def show_skill(request: PageRequest) -> Response:
     origin, folder = request.collection.origin(skill_id), _SOURCE_FOLDERS.get(entry.source)
     files_url = f"/skill/{quote(skill_id, safe='')}/files"
     accepted, actionable = _split_findings(details.findings)
+    trust = request.collection.summarize_trust(skill)
     return render(
         request,
         "skill.html",
@@ -49,9 +50,9 @@ def show_skill(request: PageRequest) -> Response:
         listing=request.site.default_agent_skills.render_prompt_for_skill(skill_id),
         activation=_render_activation(request, details),
         is_editable=entry.source == "user",
-        trust=request.collection.summarize_trust(skill),
+        trust=trust,
         evals=build_eval_card(find_served_overview(request.collection, skill_id)),
-        can_use=not entry.revocation and not entry.hidden,
+        can_use=trust.decision.is_cleared and not entry.hidden,
         has_versions=entry.source == "user" and request.collection.versions is not None,
     )
 
@@ -68,6 +69,15 @@ def _render_activation(request: PageRequest, details: SkillDetails) -> str:
         return request.site.default_agent_skills.render_activation_text(details.entry.id)
     except SkillNotApproved:
         return ""
+
+
+def _can_download(request: PageRequest, skill_id: str) -> bool:
+    """Return whether a skill is neither revoked nor held by a rule."""
+    try:
+        request.collection.find_available(skill_id)
+    except SkillNotApproved:
+        return False
+    return True
 
 
 def peek(request: PageRequest) -> Response:
@@ -108,6 +118,7 @@ def show_file(request: PageRequest) -> Response:
         id=skill_id,
         path=path,
         is_editable=request.collection.find(skill_id).source == "user",
+        can_download=_can_download(request, skill_id),
         size=len(data),
         digest=f"sha256:{sha256_hex(data)}",
         lines=_highlight_lines(data, path),  # None if it is not text or too large
