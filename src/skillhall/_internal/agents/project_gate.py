@@ -50,7 +50,7 @@ def open_trust_gate(
 
 
 def _open_sources(settings: Settings) -> Callable[[str], str]:
-    # Only policies about sources need the lock files.
+    # Only policies about sources need the lock files, whose parsers of sources are slow to import.
     from skillhall._internal.installer.locked_sources import LockedSources  # noqa: PLC0415
 
     return LockedSources(settings).find

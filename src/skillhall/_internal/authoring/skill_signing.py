@@ -73,6 +73,7 @@ def sign_with_identity(trust_config: bytes, path: str) -> SignFiles:
 
     Raises: ModuleNotFoundError without the package `sigstore`.
     """
+    # The package is an extra.
     from skillhall._internal.signing.sigstore_identity import sign_statement  # noqa: PLC0415
 
     return lambda name, digests: sign_statement(

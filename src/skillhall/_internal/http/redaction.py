@@ -28,6 +28,6 @@ class Redactor:
         return text
 
     def redact(self, text: str) -> str:
-        """Return the text without configured secrets and URL credentials, cut if long."""
+        """Return the text without configured secrets and URL credentials; long text is cut."""
         # Redacted before it is cut: the first half of a secret would not be recognized.
         return _USER_INFO.sub("//***@", self.redact_configured(text))[:_MAX_REDACTED_CHARS]

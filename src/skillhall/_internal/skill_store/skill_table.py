@@ -198,7 +198,7 @@ class SkillTable:
     def _count(
         self, facet: str, query: SkillQuery, chosen: Mapping[str, int], matching: int
     ) -> Facet:
-        """Count the skills with each value among those that the other facets leave."""
+        """Count the skills with each value, among those that match the other facets."""
         for other, mask in chosen.items():
             if other != facet:
                 matching &= mask

@@ -155,7 +155,7 @@ class WorkspaceWriter(WorkspaceReader, Protocol):
         """Insert events, which are delivered after the commit.
 
         The audit log gets a row for each event that creates, edits, deletes, restores or applies
-        something other than a block. Returns a number that no other call returns.
+        something other than a block. Returns a unique number.
         """
 
 

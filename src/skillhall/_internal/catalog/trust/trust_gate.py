@@ -249,7 +249,7 @@ class TrustGate:
         """Load the policy files; `None` if there are none."""
         if not any(map(is_present, self.policy_files.values())):
             return None
-        # Most machines have no policy files.
+        # Most machines have no policy files, and the import costs as much as that of this module.
         from skillhall._internal.catalog.trust.policy_loader import load_policies  # noqa: PLC0415
 
         return load_policies(self.policy_files)
@@ -275,7 +275,7 @@ class TrustGate:
     def _read_revoked(self, loaded: LoadedPolicies | None) -> tuple[Mapping[str, str], str]:
         """Return the revoked digests, and why a list cannot be used."""
         reasons = self.read_revoked()
-        # Most machines have no lists.
+        # Most machines have no lists, and the import costs as much as that of this module.
         if not self.revocations_file or not is_present(self.revocations_file):
             return reasons, ""
         from skillhall._internal.storage.revocation_store import RevocationStore  # noqa: PLC0415
@@ -299,6 +299,7 @@ class TrustGate:
             context.finder.save()
 
     def _open_evidence(self, loaded: LoadedPolicies | None) -> EvidenceFinder:
+        # Most decisions need no evidence, and its readers and risk rules are slow to import.
         from skillhall._internal.catalog.trust.evidence import EvidenceFinder  # noqa: PLC0415
 
         return EvidenceFinder(loaded, self.risks_file, self.open_sources)

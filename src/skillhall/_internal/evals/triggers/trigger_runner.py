@@ -21,7 +21,7 @@ _MAX_FAILURES = 5  # in a row; then the provider is probably down
 
 
 class QueryAgent(Protocol):
-    """An agent that is asked queries."""
+    """An agent that replies to queries."""
 
     async def ask(self, query: str) -> TriggerReply:
         """Ask the query."""

@@ -77,7 +77,7 @@ def _read_statement(statement: Any) -> SignedFiles:  # noqa: ANN401 - untrusted 
         raise SignatureInvalid("the type of the signed statement is not supported")
     serialization = statement["predicate"]["serialization"]
     if (serialization["method"], serialization["hash_type"]) != ("files", "sha256"):
-        raise SignatureInvalid("the files are not signed by their SHA-256 digests")
+        raise SignatureInvalid("the signature has no SHA-256 digests of complete files")
     if serialization.get("allow_symlinks", False) is not False:
         raise SignatureInvalid("the signature covers links, which skills cannot contain")
     resources = statement["predicate"]["resources"]

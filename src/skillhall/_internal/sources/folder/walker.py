@@ -12,6 +12,7 @@ import re
 import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from unicodedata import normalize
 
 from skillhall._internal.fs.handles import (
     REPLACED_PREFIX,
@@ -614,9 +615,6 @@ class _FolderWalker:
     def _check_collisions(self, names: list[str], path: str) -> None:
         if len({name.lower() for name in names}) == len(names) and all(map(str.isascii, names)):
             return
-        # Most folders have only ASCII names that differ in more than their case.
-        from unicodedata import normalize  # noqa: PLC0415
-
         folded: dict[str, str] = {}
         for name in sorted(names):
             other = folded.setdefault(normalize("NFC", name).casefold(), name)

@@ -193,7 +193,7 @@ class OidcProvider:
 
     def _verify(self, token: str, nonce: str) -> dict[str, Any]:
         """Return the claims of an ID token. Raises: IdentityRefused, ProviderUnavailable."""
-        import jwt  # noqa: PLC0415 - comes with the MCP SDK, and is needed for this only
+        import jwt  # noqa: PLC0415 - loads `cryptography`; servers without a provider need neither
 
         try:
             header = jwt.get_unverified_header(token)

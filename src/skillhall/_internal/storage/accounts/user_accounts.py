@@ -234,7 +234,9 @@ class UserAccounts:
         if user.disabled is not None:
             raise FieldRefused("name", f"{name!r} is disabled", "enable the user first")
         if user.issuer:
-            raise FieldRefused("name", f"{name!r} signs in at {user.issuer}")
+            raise FieldRefused(
+                "name", f"{name!r} has no password here: the user signs in at {user.issuer}"
+            )
         code, link = self._build_link(user)
         self.table.add_link(user, actor, link)
         return NewLink(user, code, link.expires)

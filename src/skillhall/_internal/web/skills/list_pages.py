@@ -75,7 +75,7 @@ class ListView(NamedTuple):
         return self._build_url("/skills", self.query, page)
 
     def export_url(self, kind: str) -> str:
-        """URL of all skills of the list as a file."""
+        """URL that downloads all skills of the list."""
         return self._build_url(f"/skills/export.{kind}", self.query)
 
     def aria_sort(self, key: str) -> str:
