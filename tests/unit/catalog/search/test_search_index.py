@@ -261,6 +261,39 @@ def test_mistyped_name_is_found(text: str) -> None:
     assert search_names(index, text)[0] == "kubernetes-helper"
 
 
+@pytest.mark.parametrize(
+    "text", ["instaram captions", "intsagram", "caption instagramm", "lighthuose", "webvitals"]
+)
+def test_mistyped_word_of_a_description_is_found(text: str) -> None:
+    about = "Writes captions for Instagram, and reads Lighthouse reports of web vitals."
+    index = make_index({"posts": about, "cooking": "Makes soup."})
+    assert search_names(index, text)[0] == "posts"
+
+
+def test_mistyped_word_of_the_instructions_is_found() -> None:
+    skills = [make_catalog_skill("git-rescue", "Helps."), make_catalog_skill("other", "Helps.")]
+    bodies = {"git-rescue": b"Use the reflog.", "other": b"Cook."}
+    index = SearchIndex.build(skills, lambda skill: bodies[skill.name])
+    assert search_names(index, "refolg") == ["git-rescue"]
+
+
+@pytest.mark.parametrize("text", ["webscraping", "WebScraper", "web scraper"])
+def test_two_words_written_as_one_are_found(text: str) -> None:
+    index = make_index({"web-scraper": "Web scraping.", "scraping-web": "Cleans a web.", "a": "B."})
+    assert search_names(index, text)[0] == "web-scraper"
+
+
+def test_start_of_a_word_is_not_corrected() -> None:
+    index = make_index({"a": "Reads analyses.", "b": "Reads the analyst."})
+    assert sorted(search_names(index, "analys")) == ["a", "b"]
+    assert search_names(index, "analyse") == ["a"]
+
+
+def test_word_that_exists_is_neither_corrected_nor_split() -> None:
+    index = make_index({"a": "Finds a password.", "b": "Checks that you pass word tests."})
+    assert search_names(index, "password") == ["a"]
+
+
 def test_word_at_the_start_of_a_description_ranks_before_the_same_word_later() -> None:
     late = "Plans a move with boxes, helpers and a van, or packs slides. Slides, slides."
     index = make_index({"a": late, "b": "Makes slides for talks, with notes, layouts and themes."})

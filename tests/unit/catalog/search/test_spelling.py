@@ -6,6 +6,7 @@ from skillhall._internal.catalog.search.spelling import (
     correct_word,
     is_numeronym,
     shorten_word,
+    split_word,
     vary_spelling,
 )
 
@@ -54,3 +55,13 @@ def test_mistyped_word_is_corrected_to_the_most_frequent_known_word() -> None:
     assert correct_word("dockes", known) == "docket"
     assert correct_word("kubarnates", known) == "kubernetes"
     assert correct_word("zip", known) is None
+
+
+def test_word_is_split_into_two_of_at_least_two_letters() -> None:
+    assert split_word("uikits") == ["ui kits", "uik its", "uiki ts"]
+    assert split_word("abc") == []
+
+
+def test_very_long_word_is_not_corrected() -> None:
+    # Its neighbors would take more than a gigabyte.
+    assert correct_word("x" * 4000, {"x" * 3999: 1}) is None

@@ -32,8 +32,11 @@ from skillhall._internal.catalog.search.query import (
 from skillhall._internal.catalog.search.sections import format_section_term, rank_texts
 from skillhall._internal.catalog.search.spelling import (
     correct_word,
+    is_correctable,
     is_numeronym,
+    list_mistakes,
     shorten_word,
+    split_word,
     vary_spelling,
 )
 from skillhall._internal.embeddings.semantic_ranking import DisabledRanking
@@ -140,7 +143,7 @@ class QueryRanker:
 
     def rank(self, query: Query) -> RankedSkills:
         """Return the matching skills with their scores, in no particular order."""
-        corrected = self._correct_terms(query.terms)
+        corrected = self._correct_terms(query)
         # A prompt has many words, so that another spelling of one makes no difference.
         variants = self._find_variants(corrected) if query.is_short else []
         terms = tuple(dict.fromkeys((*corrected, *chain.from_iterable(variants))))
@@ -223,18 +226,44 @@ class QueryRanker:
             "head", self._database.find_heads_with_parts(parts, self._ranking.depth)
         )
 
-    def _correct_terms(self, terms: tuple[Term, ...]) -> tuple[Term, ...]:
-        return tuple(map(self._correct_term, terms)) if self._ranking.correct_spelling else terms
+    def _correct_terms(self, query: Query) -> tuple[Term, ...]:
+        if not self._ranking.correct_spelling:
+            return query.terms
+        if not query.is_short:  # a prompt has unknown words, such as names of files, and others
+            return tuple(map(self._correct_term, query.terms))
+        corrected = map(self._correct_keyword, query.terms)
+        return tuple(dict.fromkeys(chain.from_iterable(corrected)))
+
+    def _correct_keyword(self, term: Term) -> Sequence[Term]:
+        """Return what was meant: two words written as one, or a similar word."""
+        if self._is_known(term) or not is_correctable(term.text):
+            return (term,)
+        pairs = {pair: self._count_heads_with(Term(pair)) for pair in split_word(term.text)}
+        best = max(pairs, key=pairs.__getitem__, default="")
+        if best and pairs[best]:
+            return [Term(word) for word in best.split()]
+        corrected = self._correct_term(term)
+        # The start of a word of a description is not a mistake: the user is still typing.
+        if corrected.text != term.text or self._is_in_heads(term._replace(is_prefix=True)):
+            return (corrected,)
+        others = {*list_mistakes(term.text)}
+        similar = self._database.count_words(HEAD_STEMS, others)
+        similar = similar or self._database.count_words(SECTION_STEMS, others)
+        return (Term(min(similar, key=lambda one: (-similar[one], one), default=term.text)),)
 
     def _correct_term(self, term: Term) -> Term:
+        """Return the term, or the similar word of a name if no skill contains it."""
+        if self._is_known(term):
+            return term
+        return Term(correct_word(term.text, self._get_name_words()) or term.text)
+
+    def _is_known(self, term: Term) -> bool:
         prefix = format_term(term._replace(is_prefix=True))
-        if (
+        return bool(
             term.is_unspaced
             or self._database.count_matches(SECTION_STEMS, format_section_term(term), 1)
             or self._database.count_matches(NAME_WORDS, prefix, 1)
-        ):
-            return term
-        return Term(correct_word(term.text, self._get_name_words()) or term.text)
+        )
 
     def _get_name_words(self) -> Mapping[str, int]:
         if self._name_words is None:
@@ -262,6 +291,11 @@ class QueryRanker:
 
     def _is_in_heads(self, term: Term) -> bool:
         return self._database.count_matches(HEAD_STEMS, format_term(term), 1) > 0
+
+    def _count_heads_with(self, term: Term) -> int:
+        """Return the number of heads with a term, up to that of a common one."""
+        limit = max(_CHEAP_ROW_COUNT, int(self._database.count_heads() * _COMMON_HEADS)) + 1
+        return self._database.count_matches(HEAD_STEMS, format_term(term), limit)
 
     def _find_rare(
         self, table: str, terms: Sequence[Term], *, use_common: bool = True
@@ -332,8 +366,7 @@ class QueryRanker:
     ) -> ScoredSkills:
         """Rank skills by the words of the query in the name or early in the description."""
         head_count = self._database.count_heads()
-        limit = max(_CHEAP_ROW_COUNT, int(head_count * _COMMON_HEADS)) + 1
-        counts = (self._database.count_matches(HEAD_STEMS, format_term(t), limit) for t in terms)
+        counts = map(self._count_heads_with, terms)
         weights = [log(1 + head_count / max(count, 1)) for count in counts]
         matcher = _WordMatcher(
             [[term, *others] for term, others in zip(terms, variants, strict=True)]

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _MIN_LENGTH = 4  # shorter words have too many neighbors
+_MAX_LENGTH = 40  # a longer word is not a mistyped one, and has too many neighbors for the memory
 _MIN_LENGTH_FOR_TWO = 8  # two mistakes are corrected from this length
+_MIN_PART = 2  # letters of a word that was joined with another one: `ui` in `uidesign`
 _MIN_LENGTH_OF_VARIANT = 5  # `color`
 _MIN_LENGTH_OF_LONG = 10  # `kubernetes`
 _ENDING = r"(?=(?:e?s|e?d|ing|ings|able|ful|ist|ite|ites|al|ally|e)?$)"
@@ -25,15 +27,19 @@ _SPELLINGS = [
 ]
 
 
+def is_correctable(word: str) -> bool:
+    """Whether the word is neither too short nor too long for a correction."""
+    return _MIN_LENGTH <= len(word) <= _MAX_LENGTH
+
+
 def correct_word(word: str, known: Mapping[str, int]) -> str | None:
     """Return the most frequent known word within one mistake, or two in long words.
 
     A mistake is a missing, added or wrong letter, or two letters in the wrong order.
     """
-    if len(word) < _MIN_LENGTH:
+    if not is_correctable(word):
         return None
-    variants = {*_vary(word)}
-    found = variants & known.keys()
+    found = {*list_mistakes(word)} & known.keys()
     if not found and len(word) >= _MIN_LENGTH_FOR_TWO:
         shorter = {*_delete_letters(word)}
         found = {
@@ -48,6 +54,25 @@ def correct_word(word: str, known: Mapping[str, int]) -> str | None:
             )
         }
     return min(found, key=lambda other: (-known[other], other), default=None)
+
+
+def list_mistakes(word: str) -> Iterator[str]:
+    """Yield the texts that differ from the word by one mistake; some more than once."""
+    for i in range(len(word) + 1):
+        start, end = word[:i], word[i:]
+        if end:
+            yield start + end[1:]
+        if len(end) > 1:
+            yield start + end[1] + end[0] + end[2:]
+        for letter in _LETTERS:
+            yield start + letter + end
+            if end:
+                yield start + letter + end[1:]
+
+
+def split_word(word: str) -> list[str]:
+    """Return the ways to write a word as two, each of at least two letters."""
+    return [f"{word[:i]} {word[i:]}" for i in range(_MIN_PART, len(word) - _MIN_PART + 1)]
 
 
 def vary_spelling(word: str) -> list[str]:
@@ -75,19 +100,6 @@ def shorten_word(word: str) -> str:
 def is_numeronym(word: str) -> bool:
     """Whether the word is a number between two letters, as in `k8s` and `i18n`."""
     return word[1:-1].isdecimal() and word[0].isalpha() and word[-1].isalpha()
-
-
-def _vary(word: str) -> Iterator[str]:
-    for i in range(len(word) + 1):
-        start, end = word[:i], word[i:]
-        if end:
-            yield start + end[1:]
-        if len(end) > 1:
-            yield start + end[1] + end[0] + end[2:]
-        for letter in _LETTERS:
-            yield start + letter + end
-            if end:
-                yield start + letter + end[1:]
 
 
 def _has_two_wrong_letters(word: str, other: str) -> bool:
