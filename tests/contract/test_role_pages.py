@@ -53,8 +53,8 @@ class Targets(HTMLParser):
             self.add("GET", values.get("href"))
         elif tag == "form":
             self.add((values.get("method") or "get").upper(), values.get("action") or self.path)
-        for name in ("formaction", "hx-post"):
-            self.add("POST", values.get(name))
+        self.add((values.get("formmethod") or "post").upper(), values.get("formaction"))
+        self.add("POST", values.get("hx-post"))
         self.add("GET", values.get("hx-get"))
 
     def add(self, method: str, url: str | None) -> None:
