@@ -1,5 +1,6 @@
 """The status page of a server: health, usage of skills and settings."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from typing import Any
@@ -60,7 +61,7 @@ def test_loads_reads_and_failures_of_mcp_clients_are_counted(hall: AccountServer
     page = read_page(hall)
     assert "no-such-skill" not in page
     row = page.split('<th scope="row"><bdi>pdf</bdi></th>')[1].split("</tr>")[0]
-    numbers = [cell.split("</td>")[0] for cell in row.split('<td class="number">')[1:]]
+    numbers = re.findall(r'<td class="number"[^>]*>([^<]*)</td>', row)
     assert numbers[:4] == ["1", "0", "0", "1"]  # loaded, read, offered, failed
 
 
