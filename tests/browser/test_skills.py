@@ -220,7 +220,7 @@ def test_skill_added_by_another_program_appears(
 
 
 def test_table_is_usable_by_keyboard(visitor: BrowserSession) -> None:
-    page = visitor.open_page("/skills")
+    page = visitor.open_page("/skills?q=pdf-tools")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
