@@ -14,13 +14,17 @@ import pytest
 from sqlalchemy import select
 
 from skillhall._internal.backup.server_backup import make_backup, restore_backup
+from skillhall._internal.policy.trust.revocations import RevocationList
+from skillhall._internal.policy.trust.trust_decision import ApprovalDecision
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
+from skillhall._internal.storage.revocation_store import RevocationStore, StoredList
 from skillhall._internal.storage.sql.tables import events, sessions
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
+from skillhall._internal.storage.trust_store import Approval, TrustStore
 from skillhall._internal.wiring.database import open_database
-from skillhall.errors import BackupRejected, Conflict, UnsafePath
+from skillhall.errors import BackupRejected, ConfigInvalid, Conflict, UnsafePath
 from tests.support.actors import ACTOR
 from tests.support.backup_faults import fill, make_settings, read_state, run_restore_faults
 from tests.support.backups import Lines, forge
@@ -155,6 +159,74 @@ def test_what_is_left_out_is_listed(tmp_path: Path) -> None:
     ] == [*report.totals.skipped]
 
 
+def decide(folder: Path, name: str, decision: ApprovalDecision, at: str) -> None:
+    """Record a decision about a skill on the machine of a server."""
+    approval = Approval("sha256:1", name, "/project", decision, at=at)
+    TrustStore(str(folder / "data")).add([approval])
+
+
+def test_approvals_of_two_machines_are_joined_by_time(tmp_path: Path) -> None:
+    source, target = make_settings(tmp_path / "a"), make_settings(tmp_path / "b")
+    approve, block = ApprovalDecision.APPROVE, ApprovalDecision.BLOCK
+    decide(tmp_path / "a", "pdf", approve, "2026-01-01")
+    decide(tmp_path / "a", "pdf", block, "2026-01-03")
+    decide(tmp_path / "b", "pdf", approve, "2026-01-01")
+    decide(tmp_path / "b", "csv", block, "2026-01-02")
+    make_backup(source, str(tmp_path / "all.backup"))
+    report = restore_backup(target, str(tmp_path / "all.backup"), actor=ACTOR)
+    assert report.changes["approvals"] == ((), (), ("pdf",), 0)
+    restored = TrustStore(str(tmp_path / "b/data"))
+    assert [(one.name, one.decision) for one in restored.read().approvals] == [
+        ("pdf", approve),
+        ("csv", block),
+        ("pdf", block),
+    ]
+    assert Path(restored.path).stat().st_mode & 0o777 == 0o600
+    assert restore_backup(target, str(tmp_path / "all.backup"), dry_run=True, actor=ACTOR)
+
+
+def test_decisions_on_this_machine_survive_a_backup_without_any(tmp_path: Path) -> None:
+    source, target = make_settings(tmp_path / "a"), make_settings(tmp_path / "b")
+    make_backup(source, str(tmp_path / "all.backup"))
+    decide(tmp_path / "b", "pdf", ApprovalDecision.BLOCK, "2026-01-01")
+    restore_backup(target, str(tmp_path / "all.backup"), actor=ACTOR)
+    assert TrustStore(str(tmp_path / "b/data")).read().approvals
+
+
+def test_revocations_that_were_read_from_a_file_are_in_backups(tmp_path: Path) -> None:
+    source, target = make_settings(tmp_path / "a"), make_settings(tmp_path / "b")
+    older, newer = (
+        StoredList(
+            revocations=RevocationList(
+                number, f"2026-01-0{number}T00:00:00Z", "2026-02-01T00:00:00Z", ()
+            )
+        )
+        for number in (1, 2)
+    )
+    RevocationStore(str(tmp_path / "a/data")).put("https://one.example", newer)
+    RevocationStore(str(tmp_path / "a/data")).put("https://two.example", older)
+    RevocationStore(str(tmp_path / "b/data")).put("https://two.example", newer)
+    make_backup(source, str(tmp_path / "all.backup"))
+    restore_backup(target, str(tmp_path / "all.backup"), actor=ACTOR)
+    known = RevocationStore(str(tmp_path / "b/data")).read()
+    assert known.lists == {"https://one.example": newer, "https://two.example": newer}
+
+
+def test_damaged_approvals_are_neither_backed_up_nor_replaced(tmp_path: Path) -> None:
+    source, target = make_settings(tmp_path / "a"), make_settings(tmp_path / "b")
+    decide(tmp_path / "a", "pdf", ApprovalDecision.BLOCK, "2026-01-01")
+    make_backup(source, str(tmp_path / "all.backup"))
+    damaged = tmp_path / "b/data/trust.json"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"{")
+    with pytest.raises(ConfigInvalid, match=r"trust\.json"):
+        make_backup(target, str(tmp_path / "other.backup"))
+    assert not (tmp_path / "other.backup").exists()
+    with pytest.raises(ConfigInvalid, match=r"trust\.json"):
+        restore_backup(target, str(tmp_path / "all.backup"), actor=ACTOR)
+    assert damaged.read_bytes() == b"{"
+
+
 def test_dry_run_shows_changes_and_makes_none(tmp_path: Path) -> None:
     settings = make_settings(tmp_path)
     fill(settings, "new")
@@ -209,6 +281,7 @@ HOSTILE = {
     "bytes that are a number": add_file(file="skills/pdf/x", data=5, sha256=""),
     "a file between tables": lambda lines: lines.append(lines[1]),
     "followed repositories": add_file(file="data/followed.json"),
+    "approvals": add_file(file="data/trust.json"),
 }
 
 

@@ -27,10 +27,12 @@ from skillhall._internal.prompt_server.uploads.folder_uploads import (
     MANIFEST,
     UploadManifest,
 )
+from skillhall._internal.settings import TRUST_FILE
 from skillhall._internal.skill_store.mirror import EXECUTABLE_BIT
 from skillhall._internal.sources.mcp.servers_file import SERVERS_FILE
 from skillhall._internal.storage.backup_format import FileChunk, TableStart
 from skillhall._internal.storage.sql.backup import backup_tables
+from skillhall._internal.storage.trust_store import MAX_TRUST_SIZE, parse_records
 from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ if TYPE_CHECKING:
 SKILLS, SYSTEM_SKILLS, UPLOADS = "skills", "system-skills", "uploads"  # parts of a backup
 DATA = "data"
 RECORD_KINDS = ("sessions", "templates", "tokens")
-_MAX_CONFIG_BYTES = 1024 * 1024  # larger files in the data folder are not parsed
+_MAX_CONFIG_BYTES = 1024 * 1024  # larger files in the data folder are not parsed, except these
+_MAX_FILE_BYTES = {TRUST_FILE: MAX_TRUST_SIZE}
 _MODULUS = 2**128
 # Kind of record, column with its id, and column with its name, for each table that a summary
 # covers.
@@ -130,6 +133,7 @@ class ServerSummary:
         self.system_skills = RecordSummary()
         self.followed = RecordSummary()
         self.mcp_servers = RecordSummary()
+        self.approvals = RecordSummary()
         self._file_digest = hashlib.sha256()
         self._config = b""
         self._upload_files: list[tuple[str, ...]] = []
@@ -140,7 +144,7 @@ class ServerSummary:
         self.entries.clear()
         self.folder_skills, self.folder_uploads = RecordSummary(), RecordSummary()
         self.system_skills, self.followed = RecordSummary(), RecordSummary()
-        self.mcp_servers = RecordSummary()
+        self.mcp_servers, self.approvals = RecordSummary(), RecordSummary()
 
     def get_skills(self, *, is_postgres: bool) -> RecordSummary:
         """Return the served user skills: in tables for PostgreSQL, else in folders."""
@@ -168,7 +172,7 @@ class ServerSummary:
         if chunk.offset == 0:
             self._file_digest, self._config = hashlib.sha256(), b""
         self._file_digest.update(chunk.data)
-        if len(self._config) <= _MAX_CONFIG_BYTES:
+        if len(self._config) <= _MAX_FILE_BYTES.get(chunk.path.text, _MAX_CONFIG_BYTES):
             self._config += chunk.data
         if not chunk.is_last:
             return
@@ -208,6 +212,10 @@ class ServerSummary:
             servers = json.loads(self._config)["servers"]
             for label, fields in servers.items():
                 self.mcp_servers.add(label, sorted(map(repr, fields.items())), label)
+        elif name == TRUST_FILE:
+            for one in parse_records(self._config).approvals:
+                subject = f"{one.name}\n{one.digest}\n{one.folder}\n{one.where}"
+                self.approvals.add(subject, one, one.name)
 
 
 def _file_facts(path: str, mode: int, digest: str) -> tuple[str, ...]:

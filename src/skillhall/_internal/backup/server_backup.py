@@ -31,6 +31,7 @@ from skillhall._internal.backup.store_conversion import (
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompt_server.followed_file import FILE as FOLLOWED_FILE
+from skillhall._internal.settings import REVOCATIONS_FILE, TRUST_FILE
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.shipped_skills import read_shipped_skills
 from skillhall._internal.skill_store.store import FOLDER_BY_SOURCE
@@ -55,6 +56,7 @@ from skillhall._internal.storage.backup_format import (
 )
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import move_change, scope_folder_name
+from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall._internal.storage.sql.backup import (
     KeepAlive,
     RestorePlan,
@@ -67,6 +69,7 @@ from skillhall._internal.storage.sql.backup import (
 )
 from skillhall._internal.storage.sql.migrations import current_version
 from skillhall._internal.storage.sql.tables import blobs
+from skillhall._internal.storage.trust_store import TrustStore
 from skillhall._internal.wiring.database import get_mirror_folder, open_database, utc_now
 from skillhall.errors import BackupRejected, ConfigInvalid, Conflict, UnsafePath
 
@@ -93,13 +96,19 @@ STORE_HISTORY = "store"  # instead of a name that depends on the path of the ski
 MERGED_PARTS = frozenset({HISTORY, USAGE, SETTINGS_COPIES})
 _REPLACED_PARTS = (SKILLS, UNSHARED_SKILLS, SYSTEM_SKILLS, DATA, UPLOADS, UNSHARED_UPLOADS)
 _PART_NAMES = frozenset({*_REPLACED_PARTS, *MERGED_PARTS, CONTENTS})
-_DATA_FILES = frozenset({FOLLOWED_FILE, SERVERS_FILE})
+# A restore adds to these files in the data folder: a decision or revocation on this machine stays.
+_MERGED_FILES: dict[str, type[TrustStore | RevocationStore]] = {
+    TRUST_FILE: TrustStore,
+    REVOCATIONS_FILE: RevocationStore,
+}
+_DATA_FILES = frozenset({FOLLOWED_FILE, SERVERS_FILE, *_MERGED_FILES})
+_KEPT_ENTRIES = {DATA: frozenset(_MERGED_FILES)}  # not removed, by part
 LEFT_OUT = (
     "clones and caches of repositories, and their skills: fetched again when needed",
     "the search index and the head cache: computed again",
     "environment variables: settings, and secrets such as SKILLHALL_AUTH_TOKEN",
     "pending imports: only in memory",
-    "approvals on this machine (trust.json): they belong to its user and projects",
+    "policy files: part of the configuration of a machine, a user or a project",
     "projects: skills that 'skillhall add' installed outside of the run directory, and lock files",
 )
 _FOLLOWING_NOTE = (
@@ -109,6 +118,7 @@ _FOLLOWING_NOTE = (
 _FORMAT_1_NOTE = "a backup of an earlier version: it contains only the database"
 _UNSHARED_NOTE = "{name}: not restored, because the server that was backed up did not serve it"
 _MAX_COLLECTED_BYTES = 64 * 1024 * 1024  # of a stored content, or a change in the history
+_PRIVATE = 0o600  # the mode of merged files
 _SPARE_BYTES = 16 * 1024 * 1024  # of disk space
 
 
@@ -155,6 +165,8 @@ def make_backup(
     DatabaseUnavailable, OSError.
     """
     target = Path(path).absolute()
+    for store in _MERGED_FILES.values():
+        store(settings.data_directory).read()  # a restore would reject a damaged file
     with closing(open_database(settings)) as database, WritableFolder(str(target.parent)) as folder:
         if not overwrite and folder.entry_kind(target.name) is not None:
             raise Conflict(target.name, "use --overwrite, or choose another name")
@@ -352,6 +364,8 @@ class _Restore:
             changes["systemSkills"] = before.system_skills.compare(after.system_skills)
             changes["followedRepositories"] = before.followed.compare(after.followed)
             changes["mcpServers"] = before.mcp_servers.compare(after.mcp_servers)
+            approvals = before.approvals.compare(after.approvals)
+            changes["approvals"] = approvals._replace(removed=())
         followed = changes.get("followedRepositories", Difference())
         return RestoreReport(
             totals,
@@ -381,7 +395,8 @@ class _Restore:
         shipped = read_shipped_skills().keys()
         for name in self._parts.keys() - MERGED_PARTS:
             present, restored = before.entries[name], self._after.entries[name]
-            replaced = present.ids - (shipped if name == SYSTEM_SKILLS else set())
+            kept = shipped if name == SYSTEM_SKILLS else _KEPT_ENTRIES.get(name, frozenset())
+            replaced = present.ids - kept
             if not all(present.is_equal(entry, restored) for entry in replaced):
                 return True
         return False
@@ -453,6 +468,7 @@ class _Stager:
         staged: Mapping[str, StagedPart],
         unchanged: Mapping[str, set[str]],
     ) -> None:
+        self._data_directory = settings.data_directory
         self._contents = ContentStore(settings.data_directory)
         self._scope = server.history_scope
         self._staged = staged
@@ -475,6 +491,11 @@ class _Stager:
                 renamed = _rename_history(chunk, STORE_HISTORY, scope_folder_name(self._scope))
                 for piece in split_file(renamed, moved):
                     self._staged[HISTORY].write(piece)
+        elif chunk.part == DATA and entry in _MERGED_FILES:
+            if (data := self._collect(chunk)) is not None:
+                merged = _MERGED_FILES[entry](self._data_directory).merge(data)
+                for piece in split_file(chunk._replace(mode=_PRIVATE), merged):
+                    self._staged[DATA].write(piece)
         else:
             self._staged[chunk.part].write(chunk)
 
@@ -484,7 +505,8 @@ class _Stager:
         for name, part in self._staged.items():
             removed = set[str]()
             if name not in MERGED_PARTS:
-                removed = present[name] - self._unchanged[name]
+                kept = _KEPT_ENTRIES.get(name, frozenset())
+                removed = present[name] - self._unchanged[name] - kept
             elif name == HISTORY and STORE_HISTORY not in self._unchanged[name]:
                 removed = {scope}
             part.save_plan(removed)

@@ -116,6 +116,17 @@ class RevocationStore:
             lists[server] = _merge(server, lists.get(server, StoredList()), new)
             folder.write_file(REVOCATIONS_FILE, _render_lists(lists), _MODE)
 
+    def merge(self, saved: bytes) -> bytes:
+        """Return the newer list of each server, of a saved file and this machine, as a file.
+
+        Raises: ConfigInvalid, OSError.
+        """
+        lists = dict(self.read().lists)
+        for server, one in _parse_lists(saved).items():
+            with suppress(ConfigInvalid):  # its number is lower
+                lists[server] = _merge(server, lists.get(server, StoredList()), one)
+        return _render_lists(lists)
+
 
 def _merge(server: str, old: StoredList, new: StoredList) -> StoredList:
     if new.revocations is None:

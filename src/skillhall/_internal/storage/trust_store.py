@@ -175,6 +175,19 @@ class TrustStore:
             parse_records(data)  # never write a file that we could not read again
             folder.write_file(TRUST_FILE, data, _MODE)
 
+    def merge(self, saved: bytes) -> bytes:
+        """Return the records of a saved file and those of this machine, by time, as a file.
+
+        A later decision counts, wherever it was made. Raises: ConfigInvalid, OSError.
+        """
+        present = self.read().approvals
+        missing = [one for one in parse_records(saved).approvals if one not in present]
+        return render_records(TrustRecords(tuple(sorted([*missing, *present], key=_get_time))))
+
+
+def _get_time(approval: Approval) -> str:
+    return approval.at
+
 
 def render_records(records: TrustRecords) -> bytes:
     """Render the records as JSON."""

@@ -31,6 +31,7 @@ _KINDS = {
     "tokens": "access tokens",
     "followedRepositories": "followed repositories",
     "mcpServers": "MCP servers",
+    "approvals": "approvals on this machine",
 }
 _STEPS = {"files": "Copying files", "check": "Checking", "restore": "Restoring"}
 _run_directory = click.option(
