@@ -5,7 +5,13 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browsers import BrowserSession, ServeProcess, run_server
+from tests.support.browsers import (
+    BrowserSession,
+    ServeProcess,
+    press_by_tab,
+    reach_by_tab,
+    run_server,
+)
 from tests.support.oidc_provider import CLIENT_ID, CLIENT_SECRET, Provider, run_provider
 from tests.support.servers import TOKEN
 from tests.support.skills import make_skill
@@ -159,10 +165,11 @@ def test_administrator_revokes_the_token_of_a_user_by_keyboard(
     foreign.context.add_cookies([{**one} for one in cookies])  # type: ignore[typeddict-item]
     tokens = foreign.open_page("/users")
     titles = {"en-US": "Tokens of all users", "zh-CN": "所有用户的令牌"}
-    tokens.get_by_role("link", name=titles[language]).press("Enter")
+    press_by_tab(tokens, "link", titles[language])
     row = tokens.get_by_role("row").filter(has_text=f"ci of {name}")
     expect(row).to_contain_text(name)
-    row.get_by_role("button").press("Enter")
+    reach_by_tab(tokens, row.get_by_role("button"))
+    tokens.keyboard.press("Enter")
     expect(tokens.get_by_role("row").filter(has_text=f"ci of {name}")).to_have_count(0)
     assert foreign.find_accessibility_problems() == []
     for session in (admin, person, foreign):

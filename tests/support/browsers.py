@@ -14,6 +14,7 @@ from playwright.sync_api import (
     Browser,
     BrowserContext,
     ConsoleMessage,
+    Locator,
     Page,
     Playwright,
     Route,
@@ -32,6 +33,7 @@ VIEWPORTS: tuple[Viewport, ...] = (
     (390, "dark"),
 )
 WIDTHS: tuple[Viewport, ...] = ((1440, "light"), (1024, "dark"), (390, "light"))
+_MAX_TABS = 100
 TIMEOUT_MS = 120_000  # for busy machines; an event that takes longer counts as missing
 FLAGS = [
     "--headless",
@@ -79,6 +81,21 @@ def hold_first(page: Page, url: re.Pattern[str], *, until: int) -> None:
 def expect_requests(page: Page, number: int) -> None:
     """Wait until `number` requests were sent or queued since `hold_first`."""
     expect(page.locator("body")).to_have_attribute("data-requests", str(number))
+
+
+def reach_by_tab(page: Page, control: Locator) -> None:
+    """Press Tab until a control has the focus."""
+    for _ in range(_MAX_TABS):
+        page.keyboard.press("Tab")
+        if control.evaluate("element => element === document.activeElement"):
+            return
+    raise AssertionError(f"{control} cannot be reached with Tab")
+
+
+def press_by_tab(page: Page, role: str, name: str) -> None:
+    """Reach a link or button by Tab, and press Enter."""
+    reach_by_tab(page, page.get_by_role(role, name=name, exact=True).first)  # type: ignore[arg-type]
+    page.keyboard.press("Enter")
 
 
 def launch(playwright: Playwright) -> Browser:

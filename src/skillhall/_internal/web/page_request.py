@@ -209,6 +209,11 @@ class PageRequest(Request):
         return site is not None and site.trust is not None
 
     @property
+    def can_revoke(self) -> bool:
+        """Whether the user may revoke skills."""
+        return self.has_checklist and self.may(Action.REVIEW_SKILLS)
+
+    @property
     def can_read_inventory(self) -> bool:
         """Whether there are inventories that the user may read."""
         return self.has_checklist and self.may(Action.READ_INVENTORY)

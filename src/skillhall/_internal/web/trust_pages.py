@@ -1,7 +1,8 @@
-"""Pages about trust: the inventory of machines, and the security checklist."""
+"""Pages about trust: revocations, the inventory of machines, and the security checklist."""
 
 from itertools import groupby
 from typing import NamedTuple
+from urllib.parse import quote
 
 from starlette.responses import Response
 
@@ -9,8 +10,9 @@ from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.policy.trust.security_checklist import ChecklistAnswer, count_answers
 from skillhall._internal.skill_store.trust.inventory_overview import InventoryQuery, ServerState
 from skillhall._internal.skill_store.trust.server_trust import ServerTrust
-from skillhall._internal.web.page_request import PageRequest
-from skillhall._internal.web.rendering import render
+from skillhall._internal.web.page_request import PageRequest, on_error
+from skillhall._internal.web.rendering import form_status, render
+from skillhall.errors import StaleVersionError
 
 _MAX_ROWS = 500
 _MAX_TEXT = 200  # characters of a filter
@@ -21,6 +23,43 @@ class RiskSection(NamedTuple):
 
     risk: str
     answers: tuple[ChecklistAnswer, ...]
+
+
+def show_revocation(request: PageRequest) -> Response:
+    """Show the form that revokes a skill, or undoes its revocation."""
+    skill = request.path_params["id"]
+    details = request.collection.details(skill)
+    return render(
+        request,
+        "revoke.html",
+        request.translations("revocation.title", name=skill),
+        status=form_status(request.error),
+        id=skill,
+        revocation=details.entry.revocation,
+        digest=details.digest,
+        reason=request.field("reason"),
+        instead=request.field("instead"),
+    )
+
+
+@on_error(show_revocation)
+def revoke(request: PageRequest) -> Response:
+    """Revoke the files of a skill that were shown."""
+    skill, trust = request.path_params["id"], _get_trust(request)
+    digest = request.collection.details(skill).digest
+    if request.field("digest") != digest:
+        raise StaleVersionError(skill, digest)
+    reason, instead = request.field("reason"), request.field("instead")
+    trust.revoke(request.actor, digest="", skill=skill, reason=reason, instead=instead)
+    return request.redirect(f"/skill/{quote(skill, safe='')}", "revoked", skill)
+
+
+@on_error(show_revocation)
+def undo_revocation(request: PageRequest) -> Response:
+    """Undo the revocation of a skill."""
+    skill, reason = request.path_params["id"], request.field("reason")
+    _get_trust(request).restore(request.actor, digest="", skill=skill, reason=reason)
+    return request.redirect(f"/skill/{quote(skill, safe='')}", "revocation_undone", skill)
 
 
 def show_inventory(request: PageRequest) -> Response:

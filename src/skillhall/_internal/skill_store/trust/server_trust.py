@@ -55,14 +55,18 @@ class ServerTrust:
         self.refresh()
         return entries[0]
 
-    def restore(self, actor: Actor, *, digest: str, reason: str) -> bool:
-        """Undo a revocation; return whether the digest was revoked.
+    def restore(self, actor: Actor, *, digest: str, skill: str = "", reason: str) -> bool:
+        """Undo the revocation of a digest, or of the current files of a skill.
 
-        Raises: FieldRefused, DatabaseUnavailable, DatabaseFull.
+        Return whether it was revoked. Raises: FieldRefused, SkillNotFound, DatabaseUnavailable,
+        DatabaseFull.
         """
-        was_revoked = self.revocations.restore(actor, digest, reason=reason)
+        digests = (digest,) if digest or not skill else self._find_digests(skill)
+        restored = [
+            self.revocations.restore(actor, one, skill=skill, reason=reason) for one in digests
+        ]
         self.refresh()
-        return was_revoked
+        return any(restored)
 
     def build_overview(self, query: InventoryQuery) -> InventoryOverview:
         """Return the skills on all machines. Raises: DatabaseUnavailable."""
