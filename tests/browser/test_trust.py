@@ -152,7 +152,7 @@ def test_skill_is_revoked_and_given_back_by_keyboard_alone(
     expect(page.get_by_role("note")).to_contain_text("sends keys away")
     expect(page.get_by_role("note")).to_contain_text("pdf-tools@2")
     card = page.get_by_role("region", name=t("trust.title"))
-    expect(card).to_contain_text(t("trust.held"))
+    expect(card).to_contain_text(f"{t('trust.held')} {t('trust.rule_revoked')} sends keys away")
     press_by_tab(page, "link", t("revocation.undo"))
     reach_by_tab(page, page.get_by_label(t("version.reason")))
     page.keyboard.type("a mistake")

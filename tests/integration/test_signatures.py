@@ -104,6 +104,25 @@ def test_broken_signature_is_refused_unless_taken_as_unsigned(
     assert (verified.code, f"treated as unsigned: {PROBLEM}" in verified.out) == (0, True)
 
 
+@pytest.mark.parametrize("path", ["more.md", ".hidden", ".github/evil.md", ".gitignore"])
+def test_file_that_was_not_signed_is_not_installed(cli: Cli, source: Path, path: str) -> None:
+    refused = cli("add", write(source, {**SIGNED, path: b"evil\n"}))
+    assert (refused.code, f"not signed: '{path}'" in refused.err) == (3, True)
+    assert not Path(KEY).exists()
+
+
+@pytest.mark.parametrize("target", ["/etc/hostname", "SKILL.md", "../copy.md"])
+def test_signed_file_that_became_a_link_is_not_installed(
+    cli: Cli, source: Path, target: str
+) -> None:
+    write(source, SIGNED)
+    (source.parent / "copy.md").write_bytes(SIGNED["a.md"])
+    (source / "a.md").unlink()
+    (source / "a.md").symlink_to(target)
+    assert cli("add", str(source)).code == 3
+    assert not Path(KEY).exists()
+
+
 def test_update_refuses_a_broken_signature(cli: Cli, source: Path) -> None:
     cli("add", write(source, SIGNED))
     write(source, BROKEN)

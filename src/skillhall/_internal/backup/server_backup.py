@@ -102,7 +102,7 @@ _MERGED_FILES: dict[str, type[TrustStore | RevocationStore]] = {
     REVOCATIONS_FILE: RevocationStore,
 }
 _DATA_FILES = frozenset({FOLLOWED_FILE, SERVERS_FILE, *_MERGED_FILES})
-_KEPT_ENTRIES = {DATA: frozenset(_MERGED_FILES)}  # not removed, by part
+_MERGED_ENTRIES = {DATA: frozenset(_MERGED_FILES)}  # by part
 LEFT_OUT = (
     "clones and caches of repositories, and their skills: fetched again when needed",
     "the search index and the head cache: computed again",
@@ -395,8 +395,8 @@ class _Restore:
         shipped = read_shipped_skills().keys()
         for name in self._parts.keys() - MERGED_PARTS:
             present, restored = before.entries[name], self._after.entries[name]
-            kept = shipped if name == SYSTEM_SKILLS else _KEPT_ENTRIES.get(name, frozenset())
-            replaced = present.ids - kept
+            safe = shipped if name == SYSTEM_SKILLS else _MERGED_ENTRIES.get(name, frozenset())
+            replaced = present.ids - safe
             if not all(present.is_equal(entry, restored) for entry in replaced):
                 return True
         return False
@@ -505,8 +505,8 @@ class _Stager:
         for name, part in self._staged.items():
             removed = set[str]()
             if name not in MERGED_PARTS:
-                kept = _KEPT_ENTRIES.get(name, frozenset())
-                removed = present[name] - self._unchanged[name] - kept
+                merged_names = _MERGED_ENTRIES.get(name, frozenset())
+                removed = present[name] - self._unchanged[name] - merged_names
             elif name == HISTORY and STORE_HISTORY not in self._unchanged[name]:
                 removed = {scope}
             part.save_plan(removed)
