@@ -89,6 +89,25 @@ def test_revoked_skill_is_marked_on_its_page_and_in_the_list(visitor: BrowserSes
     expect(page.get_by_text("pdf-tools@2", exact=True)).to_be_visible()
 
 
+def test_files_that_only_machines_have_are_revoked_and_given_back(
+    visitor: BrowserSession,
+) -> None:
+    page = visitor.open_page("/inventory")
+    page.get_by_role("link", name="Revoke <b>odd</b>").press("Enter")
+    expect(page.get_by_text(STRANGE)).to_be_visible()
+    page.get_by_label("Reason").fill("mines coins")
+    page.get_by_role("button", name="Revoke").press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Revoked: <b>odd</b>")
+    row = page.get_by_role("row").filter(has_text="mines coins")
+    expect(row).to_contain_text("<b>odd</b>")
+    row.get_by_role("link", name="Undo the revocation").press("Enter")
+    page.get_by_label("Reason").fill("a mistake")
+    page.get_by_role("button", name="Undo the revocation").press("Enter")
+    expect(page.get_by_role("link", name="Revoke <b>odd</b>")).to_be_visible()
+    visitor.open_page("/inventory/sha256:unknown/revoke")
+    expect(page.get_by_role("heading", name="Not found")).to_be_visible()
+
+
 def test_checklist_is_answered_for_the_server_and_for_a_skill(visitor: BrowserSession) -> None:
     page = visitor.open_page("/checklist")
     expect(page.get_by_role("heading", name="Security checklist", level=1)).to_be_visible()

@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, expect
 
 from skillhall._internal.web.translations import load_translations
 from tests.support.browsers import (
+    VIEWPORTS,
     BrowserSession,
     ServeProcess,
     press_by_tab,
@@ -16,6 +17,7 @@ from tests.support.browsers import (
 from tests.support.servers import TOKEN, send_request
 from tests.support.skills import make_skill, make_skill_md
 
+STRAY = f"sha256:{'1' * 64}"
 POLICY = 'version = 1\ndeny = [{ risk = "L2" }]\n'
 
 
@@ -76,7 +78,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
     rules.mkdir(parents=True)
     (rules / "policy.toml").write_text(POLICY, encoding="utf-8")
     with run_server(folder, SKILLHALL_AUTH_TOKEN=TOKEN) as server:
-        item = {"name": "stray", "digest": f"sha256:{'1' * 64}", "state": "new", "risk": "L3"}
+        item = {"name": "stray", "digest": STRAY, "state": "new", "risk": "L3"}
         report = {"label": "laptop-7", "skills": [{**item, "source": "github.com/acme/skills"}]}
         port, headers = int(server.url.rpartition(":")[2]), {"Authorization": f"Bearer {TOKEN}"}
         sent = send_request(port, "POST", "/api/v1/inventories", report, headers)
@@ -89,7 +91,9 @@ def test_pages_of_trust_are_used_by_keyboard_alone(
     browser: Browser, team: ServeProcess, locale: str
 ) -> None:
     t = load_translations(locale[:2])
-    session = BrowserSession.open(browser, team.url, locale=locale)
+    session = BrowserSession.open(
+        browser, team.url, locale=locale, bypass_csp=True, reduced_motion="reduce"
+    )
     page = session.open_page("/sign-in?next=/skills")
     if page.locator("summary").count():  # there are users
         reach_by_tab(page, page.locator("summary"))
@@ -132,6 +136,9 @@ def test_pages_of_trust_are_used_by_keyboard_alone(
     press_by_tab(page, "link", t("policy.title"))
     press_by_tab(page, "link", f"{t('policy.held')} 1")
     expect(page.get_by_role("rowheader")).to_have_text(["risky"])
+    for path in ("/inventory", f"/inventory/{STRAY}/revoke"):
+        session.open_page(path)
+        assert session.find_accessibility_problems(VIEWPORTS[::3]) == [], path
     session.close()
 
 

@@ -7,15 +7,24 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.policy.trust.revocations import Revocation
 from skillhall._internal.policy.trust.security_checklist import ChecklistAnswer, count_answers
 from skillhall._internal.skill_store.trust.inventory_overview import InventoryQuery, ServerState
 from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.web.page_request import PageRequest, on_error
 from skillhall._internal.web.rendering import form_status, render
-from skillhall.errors import StaleVersionError
 
 _MAX_ROWS = 500
 _MAX_TEXT = 200  # characters of a filter
+
+
+class RevocableFiles(NamedTuple):
+    """Files that a form revokes, and the page that led to the form."""
+
+    name: str
+    url: str
+    digest: str
+    revocation: Revocation | None
 
 
 class RiskSection(NamedTuple):
@@ -27,39 +36,85 @@ class RiskSection(NamedTuple):
 
 def show_revocation(request: PageRequest) -> Response:
     """Show the form that revokes a skill, or undoes its revocation."""
-    skill = request.path_params["id"]
-    details = request.collection.details(skill)
-    return render(
-        request,
-        "revoke.html",
-        request.translations("revocation.title", name=skill),
-        status=form_status(request.error),
-        id=skill,
-        revocation=details.entry.revocation,
-        digest=details.digest,
-        reason=request.field("reason"),
-        instead=request.field("instead"),
-    )
+    return _render_revocation(request, _find_skill(request))
 
 
 @on_error(show_revocation)
 def revoke(request: PageRequest) -> Response:
     """Revoke the files of a skill that were shown."""
-    skill, trust = request.path_params["id"], _get_trust(request)
-    digest = request.collection.details(skill).digest
-    if request.field("digest") != digest:
-        raise StaleVersionError(skill, digest)
-    reason, instead = request.field("reason"), request.field("instead")
-    trust.revoke(request.actor, digest="", skill=skill, reason=reason, instead=instead)
-    return request.redirect(f"/skill/{quote(skill, safe='')}", "revoked", skill)
+    files, shown = _find_skill(request), request.field("digest") or "none"
+    return _revoke(request, files._replace(digest=""), shown)
 
 
 @on_error(show_revocation)
 def undo_revocation(request: PageRequest) -> Response:
     """Undo the revocation of a skill."""
-    skill, reason = request.path_params["id"], request.field("reason")
-    _get_trust(request).restore(request.actor, digest="", skill=skill, reason=reason)
-    return request.redirect(f"/skill/{quote(skill, safe='')}", "revocation_undone", skill)
+    return _undo_revocation(request, _find_skill(request)._replace(digest=""))
+
+
+def show_reported(request: PageRequest) -> Response:
+    """Show the form for files that machines reported. The server may not have them."""
+    return _render_revocation(request, _find_reported(request))
+
+
+@on_error(show_reported)
+def revoke_reported(request: PageRequest) -> Response:
+    """Revoke files that machines reported."""
+    return _revoke(request, _find_reported(request))
+
+
+@on_error(show_reported)
+def undo_reported(request: PageRequest) -> Response:
+    """Undo the revocation of files that machines reported."""
+    return _undo_revocation(request, _find_reported(request))
+
+
+def _find_skill(request: PageRequest) -> RevocableFiles:
+    skill = request.path_params["id"]
+    details = request.collection.details(skill)
+    return RevocableFiles(
+        skill, f"/skill/{quote(skill, safe='')}", details.digest, details.entry.revocation
+    )
+
+
+def _find_reported(request: PageRequest) -> RevocableFiles:
+    digest = request.path_params["id"]
+    for row in _get_trust(request).build_overview(InventoryQuery()).rows:
+        if row.digest and row.digest == digest:
+            return RevocableFiles(row.names[0], "/inventory", digest, row.revocation)
+    raise HttpError("not_found", "no machine reported these files")
+
+
+def _render_revocation(request: PageRequest, files: RevocableFiles) -> Response:
+    return render(
+        request,
+        "revoke.html",
+        request.translations("revocation.title", name=files.name),
+        status=form_status(request.error),
+        files=files,
+        reason=request.field("reason"),
+        instead=request.field("instead"),
+    )
+
+
+def _revoke(request: PageRequest, files: RevocableFiles, shown: str = "") -> Response:
+    reason, instead = request.field("reason"), request.field("instead")
+    _get_trust(request).revoke(
+        request.actor,
+        digest=files.digest,
+        skill=files.name,
+        reason=reason,
+        instead=instead,
+        shown=shown,
+    )
+    return request.redirect(files.url, "revoked", files.name)
+
+
+def _undo_revocation(request: PageRequest, files: RevocableFiles) -> Response:
+    _get_trust(request).restore(
+        request.actor, digest=files.digest, skill=files.name, reason=request.field("reason")
+    )
+    return request.redirect(files.url, "revocation_undone", files.name)
 
 
 def show_inventory(request: PageRequest) -> Response:

@@ -16,7 +16,7 @@ from skillhall._internal.skill_store.trust.inventory_overview import (
     InventoryQuery,
     build_overview,
 )
-from skillhall.errors import FieldRefused, SkillhallError
+from skillhall.errors import FieldRefused, SkillhallError, StaleVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,16 +39,19 @@ class ServerTrust:
     inventories: Inventories
     refresh: Callable[[], None]  # reads the revocations again, after a change by this server
 
-    def revoke(
-        self, actor: Actor, *, digest: str, skill: str, reason: str, instead: str
+    def revoke(  # noqa: PLR0913 - the fields of a form
+        self, actor: Actor, *, digest: str, skill: str, reason: str, instead: str, shown: str = ""
     ) -> RevocationEntry:
-        """Revoke a digest, or the current files of a skill.
+        """Revoke a digest, or the current files of a skill, whose digest is `shown` if it is set.
 
-        Raises: FieldRefused, SkillNotFound, DatabaseUnavailable, DatabaseFull.
+        Raises: FieldRefused, SkillNotFound, StaleVersionError if the files have another digest,
+        DatabaseUnavailable, DatabaseFull.
         """
         if not digest and not skill:
             raise FieldRefused("digest", "must be set, unless 'skill' is set")
         digests = (digest,) if digest else self._find_digests(skill)
+        if shown and shown not in digests:
+            raise StaleVersionError(skill, digests[0])
         entries = self.revocations.revoke(
             actor, digests, skill=skill, reason=reason, instead=instead
         )
