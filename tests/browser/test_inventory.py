@@ -123,6 +123,7 @@ def test_pages_are_translated(browser: Browser, reported: ServeProcess) -> None:
     session = BrowserSession.open(browser, reported.url, locale="zh-CN")
     page = session.open_page("/inventory")
     expect(page.get_by_role("heading", name="清单", level=1)).to_be_visible()
+    expect(page.get_by_text("(新)")).to_be_visible()
     page = session.open_page("/checklist")
     expect(page.get_by_text("是否验证了文件的签名？")).to_be_visible()
     session.close()
