@@ -42,11 +42,11 @@ def record(tool: str, folder: Path) -> bool:
         },
     }
     verdicts = {
-        name: _verify(tool, _write(folder / f"case-{name}", files), pairs[KEY])
+        name: _verify(tool, write_skill(folder / f"case-{name}", files), pairs[KEY])
         for name, files in make_cases(signatures).items()
     }
     ours = {
-        shape: _verify(tool, _write(folder / f"ours-{shape}", sign(make_files(shape))), None)
+        shape: _verify(tool, write_skill(folder / f"ours-{shape}", sign(make_files(shape))), None)
         for shape in SHAPES
     }
     recording = {
@@ -63,7 +63,8 @@ def record(tool: str, folder: Path) -> bool:
     return all(ours.values())
 
 
-def _write(folder: Path, files: Files) -> Path:
+def write_skill(folder: Path, files: Files) -> Path:
+    """Write the files of a skill; return its folder."""
     for path, data in files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -73,7 +74,7 @@ def _write(folder: Path, files: Files) -> Path:
 
 
 def _sign(tool: str, folder: Path, shape: str, pair: KeyPair) -> bytes:
-    _write(folder, make_files(shape))
+    write_skill(folder, make_files(shape))
     with tempfile.NamedTemporaryFile(suffix=".key") as key:
         key.write(pair.private)
         key.flush()

@@ -13,6 +13,7 @@ from tests.support.skills import make_skill_md
 
 Files: TypeAlias = dict[str, bytes]
 RECORDED = Path(__file__).parent / "recorded_signed_skills.json"
+RECORDED_KEYLESS = Path(__file__).parent / "recorded_keyless_skills.json"
 SIGNATURE = "skill.oms.sig"
 KEY, OTHER_KEY = "signer", "other"
 EXECUTABLE = "scripts/run.sh"  # has an execute bit, which signatures do not cover
@@ -43,6 +44,18 @@ SHAPES: Mapping[str, Files] = {
     "many-files": {f"references/{n:03}.md": b"%d\n" % n for n in range(120)},
     "large-file": {"large.txt": b"0123456789abcde\n" * 65_536},
 }
+
+
+# Those that are also signed with the identity of a workflow; `DAMAGES` needs the first four.
+KEYLESS_SHAPES = (
+    "only-skill-md",
+    "script",
+    "reference",
+    "binary",
+    "hidden-and-nested",
+    "unicode-composed",
+    "order-of-paths",
+)
 
 
 def make_files(shape: str) -> Files:
@@ -100,7 +113,10 @@ UNSIGNED_FILES: Mapping[str, tuple[str, Callable[[Files], object]]] = {
 
 def make_cases(signatures: Mapping[str, Mapping[str, bytes]]) -> dict[str, Files]:
     """Return the files of every case with their signatures, given by key and shape."""
-    cases = {name: {**make_files(name), SIGNATURE: signatures[KEY][name]} for name in SHAPES}
+    signed = signatures[KEY]
+    cases = {
+        name: {**make_files(name), SIGNATURE: signed[name]} for name in SHAPES if name in signed
+    }
     for name, (shape, damage) in {**DAMAGES, **UNSIGNED_FILES}.items():
         key = OTHER_KEY if name == "signed-with-another-key" else KEY
         cases[name] = {**make_files(shape), SIGNATURE: signatures[key][shape]}
@@ -108,6 +124,14 @@ def make_cases(signatures: Mapping[str, Mapping[str, bytes]]) -> dict[str, Files
     return cases
 
 
-def read_recording() -> Any:  # noqa: ANN401 - JSON
+def read_recording(path: Path = RECORDED) -> Any:  # noqa: ANN401 - JSON
     """Return the recorded key, signatures and verdicts."""
-    return json.loads(RECORDED.read_text(encoding="utf-8"))
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def render_signatures(recording: Any) -> dict[str, dict[str, bytes]]:  # noqa: ANN401 - JSON
+    """Return the recorded signatures as files, by key and shape."""
+    return {
+        key: {shape: json.dumps(signature).encode() for shape, signature in by_shape.items()}
+        for key, by_shape in recording["signatures"].items()
+    }

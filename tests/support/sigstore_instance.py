@@ -327,6 +327,11 @@ class SigstoreInstance:
 
     def answer(self, path: str, request: dict[str, Any]) -> dict[str, Any]:
         """Return the response of an endpoint."""
+        if path == "/.well-known/openid-configuration":  # the reference tool reads it
+            return {
+                "authorization_endpoint": f"{self.url}/auth",
+                "token_endpoint": f"{self.url}/token",
+            }
         if path.startswith("/token"):
             now = int(time.time())
             claims = {"iss": GITHUB, "aud": "sigstore", "iat": now, "exp": now + 60}

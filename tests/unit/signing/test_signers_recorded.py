@@ -1,7 +1,5 @@
 """Our verifier and the reference tool of OpenSSF Model Signing agree about signed skills."""
 
-import json
-
 import pytest
 
 from skillhall._internal.signing import keys
@@ -15,16 +13,12 @@ from tests.support.signed_skills import (
     UNSIGNED_FILES,
     make_cases,
     read_recording,
+    render_signatures,
 )
 
 RECORDING = read_recording()
 SIGNER = KeySigner("acme", keys.load_public_key(RECORDING["key"].encode(), "recorded.pub"))
-CASES = make_cases(
-    {
-        key: {shape: json.dumps(signature).encode() for shape, signature in by_shape.items()}
-        for key, by_shape in RECORDING["signatures"].items()
-    }
-)
+CASES = make_cases(render_signatures(RECORDING))
 
 
 def accepts(case: str) -> bool:

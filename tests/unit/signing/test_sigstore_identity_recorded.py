@@ -8,11 +8,22 @@ import json
 import pytest
 
 from skillhall._internal.signing.signers import IdentitySigner
+from skillhall._internal.skill.signatures.file_check import read_signature
 from skillhall._internal.skill.signatures.sigstore_bundle import parse_bundle
 from skillhall._internal.skill.signatures.statement import SignatureInvalid
+from tests.support.bundles import make_bundle
 from tests.support.record_identities import RECORDED
 from tests.support.signatures import edit_signature, edit_statement
-from tests.support.sigstore_instance import GITHUB, SigstoreInstance
+from tests.support.signed_skills import (
+    DAMAGES,
+    KEYLESS_SHAPES,
+    RECORDED_KEYLESS,
+    UNSIGNED_FILES,
+    make_cases,
+    read_recording,
+    render_signatures,
+)
+from tests.support.sigstore_instance import GITHUB, WORKFLOW, SigstoreInstance
 
 GITLAB = "https://gitlab.com"
 RELEASE = (
@@ -86,3 +97,48 @@ def test_certificate_of_another_workflow_is_not_accepted() -> None:
 def test_verification_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     assert accepts("github-release", TAGS, GITHUB)
     assert capfd.readouterr() == ("", "")
+
+
+# Skills that the reference tool of OpenSSF Model Signing signed with the identity of a workflow, in
+# the Sigstore of `tests/support/record_keyless_skills.py`.
+KEYLESS = read_recording(RECORDED_KEYLESS)
+KEYLESS_CASES = make_cases(render_signatures(KEYLESS))
+
+
+def knows(case: str, identity: str = WORKFLOW, issuer: str = GITHUB) -> bool:
+    root = json.dumps(KEYLESS["trusted_root"]).encode()
+    signer = IdentitySigner("acme-ci", identity, issuer, root, "root.json")
+    try:
+        return signer.accepts(read_signature(make_bundle(KEYLESS_CASES[case])))
+    except SignatureInvalid:
+        return False
+
+
+@pytest.mark.parametrize("case", [*KEYLESS_SHAPES, *DAMAGES])
+def test_verdict_on_a_keyless_skill_is_that_of_the_reference_tool(case: str) -> None:
+    assert KEYLESS["accepted"][case] is (case in KEYLESS_SHAPES)
+    assert knows(case) is KEYLESS["accepted"][case]
+
+
+@pytest.mark.parametrize("case", UNSIGNED_FILES)
+def test_unsigned_file_in_a_keyless_skill_is_rejected(case: str) -> None:
+    assert KEYLESS["accepted"][case]
+    assert not knows(case)
+
+
+@pytest.mark.parametrize(
+    ("identity", "issuer", "is_known"),
+    [
+        (WORKFLOW.replace("@refs/tags/v1", "@refs/tags/*"), GITHUB, True),
+        (WORKFLOW.replace("@refs/tags/v1", "@refs/heads/*"), GITHUB, False),
+        (WORKFLOW.replace("@refs/tags/v1", "@refs/tags/v2*"), GITHUB, False),
+        (WORKFLOW.replace("acme", "evil"), GITHUB, False),
+        (WORKFLOW, GITLAB, False),
+    ],
+)
+def test_keyless_skill_is_of_its_identity_alone(identity: str, issuer: str, is_known: bool) -> None:
+    assert knows("script", identity, issuer) is is_known
+
+
+def test_reference_tool_accepts_our_keyless_signatures() -> None:
+    assert KEYLESS["accepted_of_ours"] == dict.fromkeys(KEYLESS_SHAPES, True)
