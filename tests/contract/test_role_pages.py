@@ -88,6 +88,10 @@ def fill(hall: AccountServer, folder: Path) -> None:
     for name in ("draft", "waiting"):
         post("/skills", {"id": name, "name": name, "description": "Reads.", "body": "x"})
     post("/skills/waiting/versions/1/submit")
+    for digit in "12":
+        item = {"name": f"stray-{digit}", "digest": f"sha256:{digit * 64}", "state": "new"}
+        post("/inventories", {"label": f"laptop-{digit}", "skills": [item]})
+    post("/revocations", {"digest": f"sha256:{'1' * 64}", "reason": "x"})
     session = f"/sessions/{post('/sessions', {'name': 'Research'})['id']}"
     block = post(f"{session}/blocks", {"type": "note", "content": "x"})
     post(f"{session}/snapshots", {"name": "before"})
