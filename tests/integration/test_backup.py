@@ -282,6 +282,7 @@ HOSTILE = {
     "a file between tables": lambda lines: lines.append(lines[1]),
     "followed repositories": add_file(file="data/followed.json"),
     "approvals": add_file(file="data/trust.json"),
+    "revocations": add_file(file="data/revocations.json"),
 }
 
 

@@ -27,10 +27,11 @@ from skillhall._internal.prompt_server.uploads.folder_uploads import (
     MANIFEST,
     UploadManifest,
 )
-from skillhall._internal.settings import TRUST_FILE
+from skillhall._internal.settings import REVOCATIONS_FILE, TRUST_FILE
 from skillhall._internal.skill_store.mirror import EXECUTABLE_BIT
 from skillhall._internal.sources.mcp.servers_file import SERVERS_FILE
 from skillhall._internal.storage.backup_format import FileChunk, TableStart
+from skillhall._internal.storage.revocation_store import MAX_FILE_SIZE, parse_lists
 from skillhall._internal.storage.sql.backup import backup_tables
 from skillhall._internal.storage.trust_store import MAX_TRUST_SIZE, parse_records
 from skillhall.errors import ConfigInvalid
@@ -47,7 +48,7 @@ SKILLS, SYSTEM_SKILLS, UPLOADS = "skills", "system-skills", "uploads"  # parts o
 DATA = "data"
 RECORD_KINDS = ("sessions", "templates", "tokens")
 _MAX_CONFIG_BYTES = 1024 * 1024  # larger files in the data folder are not parsed, except these
-_MAX_FILE_BYTES = {TRUST_FILE: MAX_TRUST_SIZE}
+_MAX_FILE_BYTES = {TRUST_FILE: MAX_TRUST_SIZE, REVOCATIONS_FILE: MAX_FILE_SIZE}
 _MODULUS = 2**128
 # Kind of record, column with its id, and column with its name, for each table that a summary
 # covers.
@@ -216,6 +217,8 @@ class ServerSummary:
             for one in parse_records(self._config).approvals:
                 subject = f"{one.name}\n{one.digest}\n{one.folder}\n{one.where}"
                 self.approvals.add(subject, one, one.name)
+        elif name == REVOCATIONS_FILE:
+            parse_lists(self._config)
 
 
 def _file_facts(path: str, mode: int, digest: str) -> tuple[str, ...]:

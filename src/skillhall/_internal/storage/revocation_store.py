@@ -94,7 +94,7 @@ class RevocationStore:
             with suppress(FileNotFoundError, SkillFileNotFound):
                 with open_root(self.directory) as root:
                     data = read_below(root, RelativePath.parse(REVOCATIONS_FILE), MAX_FILE_SIZE)
-                return KnownRevocations(_parse_lists(data))
+                return KnownRevocations(parse_lists(data))
         except TooLarge:
             problem = f"larger than {MAX_FILE_SIZE} bytes"
             raise ConfigInvalid(REVOCATIONS_FILE, problem, _FIX_HINT) from None
@@ -122,7 +122,7 @@ class RevocationStore:
         Raises: ConfigInvalid, OSError.
         """
         lists = dict(self.read().lists)
-        for server, one in _parse_lists(saved).items():
+        for server, one in parse_lists(saved).items():
             with suppress(ConfigInvalid):  # its number is lower
                 lists[server] = _merge(server, lists.get(server, StoredList()), one)
         return _render_lists(lists)
@@ -154,7 +154,7 @@ def _render_lists(lists: Mapping[str, StoredList]) -> bytes:
     return render_json({"version": _VERSION, "servers": servers}) + b"\n"
 
 
-def _parse_lists(data: bytes) -> dict[str, StoredList]:
+def parse_lists(data: bytes) -> dict[str, StoredList]:
     """Parse the file. Raises: ConfigInvalid, which names the field."""
     try:
         document = JsonObject.parse(data)
