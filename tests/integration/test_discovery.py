@@ -840,3 +840,14 @@ def test_output_of_an_agent_in_an_eval_is_not_a_skill(root: Path, profile: str) 
         assert sorted(names(catalog)) == ["my-workspace", "pdf"]
     if profile != "skills-module":  # it searches one level
         assert codes_at(catalog, outputs / "SKILL.md") == ["skipped"]
+
+
+@pytest.mark.parametrize("profile", ["lenient", "local-skills", "skills-module"])
+def test_workspace_next_to_a_skill_is_not_missing_its_skill_md(root: Path, profile: str) -> None:
+    write_skill(root / "pdf")
+    for name in ("pdf-workspace", "docx-workspace"):
+        (root / name / "iteration-1").mkdir(parents=True)
+    for _ in range(2):  # without and with the head cache
+        catalog = load(root, profile=profile, cache=root.parent / "cache")
+        found = [codes_at(catalog, root / name) for name in ("pdf-workspace", "docx-workspace")]
+        assert found == ([[], []] if profile == "lenient" else [["skipped"], ["no-skill-md"]])

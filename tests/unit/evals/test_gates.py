@@ -11,10 +11,12 @@ from skillhall._internal.evals.gates import (
     InvalidGate,
     MetricValues,
     collect_metrics,
+    collect_trigger_metrics,
     evaluate_gates,
     parse_gates,
 )
 from skillhall._internal.evals.preference_summary import PreferenceSummary
+from tests.support.eval_results import DIGEST, make_trigger_result
 from tests.support.eval_verdicts import HARMS, HELPS, summarize_cases
 
 
@@ -112,6 +114,15 @@ def test_cost_contains_blind_comparisons() -> None:
     )
     values = collect_metrics(replace(summary, preferences=(compared,)))
     assert values["cost"] == pytest.approx(1.36)
+
+
+def test_metrics_of_triggers_have_the_end_of_the_interval_that_matters() -> None:
+    values = collect_trigger_metrics(make_trigger_result(), DIGEST)
+
+    assert values["triggers.recall.low"] == pytest.approx(0.6097, abs=1e-4)
+    assert values["triggers.false_triggers.high"] == pytest.approx(0.3903, abs=1e-4)
+    (gate,) = evaluate_gates(parse_gates("triggers.false_triggers.high<=0.4"), values)
+    assert gate.passed
 
 
 def test_small_sample_has_no_rates_but_counts() -> None:

@@ -30,7 +30,10 @@ def test_wilson_interval_equals_the_values_of_newcombe_1998(
 def test_wilson_interval_stays_within_zero_and_one(
     passed: float, total: int, low: float, high: float
 ) -> None:
-    assert wilson_interval(passed, total) == pytest.approx((low, high), abs=0.0001)
+    interval = wilson_interval(passed, total)
+
+    assert interval == pytest.approx((low, high), abs=0.0001)
+    assert (interval.low == 0, interval.high == 1) == (passed == 0, passed == total)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from skillhall._internal.fs.handles import is_inside
 from skillhall._internal.fs.signatures import get_last_change
 from skillhall._internal.policy.duplicate_precedence import resolve_duplicates
 from skillhall._internal.policy.effects import JudgedFinding, judge_rows
-from skillhall._internal.policy.folder_walk_rules import is_eval_result
+from skillhall._internal.policy.folder_walk_rules import WORKSPACE_SUFFIX, is_eval_result
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.candidate import is_larger_than_head
 from skillhall._internal.sources.folder.root import PROJECT_SOURCE
@@ -164,9 +164,10 @@ def _judge_scans(
         scan.candidates.sort(key=_BY_FILE)
         scan.candidates.sort(key=_BY_FOLDER)
         # Otherwise, the output of an agent could become a skill of other agents.
-        results = [one for one in scan.candidates if is_eval_result(one.folder)]
+        results = _find_eval_results(scan.candidates)
         if results:
-            scan.candidates[:] = [one for one in scan.candidates if not is_eval_result(one.folder)]
+            left_out = {one.folder for one in results}
+            scan.candidates[:] = [one for one in scan.candidates if one.folder not in left_out]
             findings += profile.load_policy.judge(map(judge.build_eval_result_finding, results))
         if has_duplicates:
             unique = []
@@ -251,6 +252,14 @@ def _real_path(candidate: Candidate, real_root: str) -> str:
     return os.path.join(real_root, candidate.folder, candidate.file)
 
 
+def _find_eval_results(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return the files that agents wrote during evals, and the workspaces next to skills."""
+    empty = [one for one in candidates if not one.file and one.folder.endswith(WORKSPACE_SUFFIX)]
+    skills = {f"{one.folder}{WORKSPACE_SUFFIX}" for one in candidates if one.file} if empty else ()
+    workspaces = {one.folder for one in empty if one.folder in skills}
+    return [one for one in candidates if one.folder in workspaces or is_eval_result(one.folder)]
+
+
 class _RootJudge:
     """Applies the profile to the candidates of one root."""
 
@@ -324,7 +333,7 @@ class _RootJudge:
         return self.catalog_root._replace(signature=signature)
 
     def build_eval_result_finding(self, candidate: Candidate) -> Finding:
-        """Build the finding for a file that an agent wrote during an eval."""
+        """Build the finding for a workspace of evals, or a file in it."""
         message = "skipped: it is a result of an eval"
         return Finding(Code.SKIPPED, message, path=self._location(candidate))
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.evals.run_files import StoredRun, parse_run, render_run, render_timing
 from skillhall._internal.fs.handles import EntryKind, FolderHandle, open_folder_at, read_file
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.policy.folder_walk_rules import WORKSPACE_SUFFIX
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import Busy, SkillhallError
 
@@ -166,7 +167,7 @@ class EvalWorkspace:
         """Return the workspace of a skill: in `results_folder`, else next to the skill."""
         folder = Path(skill_folder).absolute()
         parent = Path(results_folder).absolute() if results_folder else folder.parent
-        return cls(parent / f"{folder.name}-workspace")
+        return cls(parent / f"{folder.name}{WORKSPACE_SUFFIX}")
 
     def iterations(self) -> list[EvalIteration]:
         """Return the iterations, the oldest first."""

@@ -42,6 +42,7 @@ METRICS: Mapping[str, str] = {
     "triggers.precision": "share of queries that load the skill and should",
     "triggers.precision.low": "lower end of its interval",
     "triggers.false_triggers": "share of queries that should not load the skill and do",
+    "triggers.false_triggers.high": "upper end of its interval",
 }
 _RATES = ("pass_rate", "delta", "pass_at_k", "pass_hat_k")  # that missing verdicts could distort
 _TRIGGERS = "triggers."
@@ -142,6 +143,7 @@ def collect_trigger_metrics(result: TriggerResult | None, skill_digest: str) -> 
             values |= {
                 f"{_TRIGGERS}{name}": rate.value,
                 f"{_TRIGGERS}{name}.low": rate.interval.low,
+                f"{_TRIGGERS}{name}.high": rate.interval.high,
             }
     return values
 

@@ -41,7 +41,10 @@ def wilson_interval(passed: float, total: int) -> Interval:
     center = rate + _Z**2 / (2 * total)
     margin = _Z * math.sqrt(rate * (1 - rate) / total + _Z**2 / (4 * total**2))
     scale = 1 + _Z**2 / total
-    return Interval(max(0.0, (center - margin) / scale), min(1.0, (center + margin) / scale))
+    # The ends that are 0 or 1 have rounding errors.
+    low = (center - margin) / scale if passed > 0 else 0.0
+    high = (center + margin) / scale if passed < total else 1.0
+    return Interval(low, high)
 
 
 def bootstrap_interval(differences: Sequence[float]) -> Interval:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -59,9 +60,17 @@ def read_subject(iteration: EvalIteration) -> EvalSubject:
     return EvalSubject(
         skill_name=str(plan.get("skill_name", "")),
         skill_digest=str(plan.get("skill_digest", "")),
-        agent=str(agent.get("model") or agent.get("command") or ""),
+        agent=_describe_agent(agent),
         repeats=iteration.repeats,
     )
+
+
+def _describe_agent(agent: Mapping[str, object]) -> str:
+    """Return the model, or the command of an external agent."""
+    command = agent.get("command")
+    if isinstance(command, list):
+        return shlex.join(map(str, command))
+    return str(agent.get("model", ""))
 
 
 def write_summary(iteration: EvalIteration, summary: EvalSummary) -> None:

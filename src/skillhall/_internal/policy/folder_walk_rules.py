@@ -59,7 +59,8 @@ _VOLUME_ENTRY = r"\.\.(?:data(?:_tmp)?|[0-9]{4}(?:_[0-9]{2}){5}\.[0-9]+)"
 
 
 # Outputs of agents during evals of the skill `pdf`: `pdf-workspace/iteration-1/…/outputs`.
-_EVAL_RESULTS = "-workspace/iteration-"
+WORKSPACE_SUFFIX = "-workspace"
+_EVAL_RESULTS = f"{WORKSPACE_SUFFIX}/iteration-"
 _EVAL_RESULT = r"[^/]-workspace/iteration-[0-9]+(?:/|\Z)"
 
 

@@ -12,7 +12,9 @@ from tests.support.eval_results import (
 def test_markdown_has_the_difference_rates_and_wrong_queries() -> None:
     text = render_markdown([make_results()])
     assert "**better: +0.83 (+0.33 to +1.00) compared with runs without the skill**" in text
-    assert "| with the skill | 18 of 18 | 1.00 | 0.61 to 1.00 | 1,000 | 1.50 | $0.0020 |" in text
+    assert "| | Runs | Pass rate | 95% interval | pass@3 | pass^3 | Tokens per run |" in text
+    assert "| with the skill | 18 of 18 | 1.00 | 0.61 to 1.00 | 1.00 | 1.00 |" in text
+    assert "| 1.00 | 1,000 | 1.50 | $0.0020 |" in text
     assert "Loaded for queries that should not trigger: csv 18\n" in text
     assert "Queries with the wrong result: 6" in text
     assert "- ❌ triggers.recall&gt;=0.9: failed: triggers.recall is 0.5" in text

@@ -168,29 +168,37 @@ def _build_arm_rows(summary: EvalSummary) -> Iterator[PlotRow]:
 
 
 def _render_arm_table(summary: EvalSummary) -> str:
-    rows = []
-    for arm in summary.arms:
-        values = [
+    k = f"@1, @{summary.subject.repeats}" if summary.subject.repeats > 1 else "@1"
+    heads = ["Runs", "Completed", "Tokens per run", "Seconds per run", "Cost per run"]
+    heads += ["Cost of all runs", f"pass{k}", f"pass{k.replace('@', '^')}"]
+    rows = (
+        (
+            ARM_NAMES[arm.arm],
             f"{arm.completed} of {arm.runs}",
             *(format_number(one and one.mean) for one in (arm.tokens, arm.seconds)),
             format_cost(arm.cost_per_run),
             format_cost(arm.usage.cost),
             ", ".join(f"{one:.2f}" for one in arm.pass_at[:1] + arm.pass_at[1:][-1:]),
             ", ".join(f"{one:.2f}" for one in arm.pass_hat[:1] + arm.pass_hat[1:][-1:]),
-        ]
-        cells = "".join(f"<td>{escape(value)}</td>" for value in values)
-        rows.append(f'<tr><th scope="row">{ARM_NAMES[arm.arm]}</th>{cells}</tr>')
-    k = f"@1, @{summary.subject.repeats}" if summary.subject.repeats > 1 else "@1"
-    heads = ["Runs", "Completed", "Tokens per run", "Seconds per run", "Cost per run"]
-    heads.append("Cost of all runs")
-    return _render_table([*heads, f"pass{k}", f"pass{k.replace('@', '^')}"], rows)
+        )
+        for arm in summary.arms
+    )
+    return _render_table(heads, rows)
 
 
-def _render_table(heads: Iterable[str], rows: Iterable[str]) -> str:
+def _render_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table. The first cell of a row is its head; phones show the others as a list."""
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
+    body = ""
+    for name, *values in rows:
+        cells = "".join(
+            f'<td data-label="{escape(label)}">{escape(value)}</td>'
+            for label, value in zip(heads[1:], values, strict=True)
+        )
+        body += f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
     return (
         f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f"<tbody>{body}</tbody></table></div>"
     )
 
 
@@ -237,11 +245,12 @@ def _render_confusion(score: TriggerScore) -> str:
     """Return a table: which skill was loaded first, for queries of both kinds."""
     kinds = {should: score.count_taken(should_trigger=should) for should in (True, False)}
     names = dict.fromkeys(name for counts in kinds.values() for name in counts)
-    rows = []
-    for should, label in ((True, "should trigger"), (False, "should not trigger")):
-        cells = "".join(f"<td>{kinds[should].get(name, 0)}</td>" for name in names)
-        rows.append(f'<tr><th scope="row">{label}</th>{cells}</tr>')
-    return _render_table(["Loaded first, in runs", *(name or "no skill" for name in names)], rows)
+    rows = (
+        (label, *(str(kinds[should].get(name, 0)) for name in names))
+        for should, label in ((True, "should trigger"), (False, "should not trigger"))
+    )
+    heads = ["Loaded first, in runs", *(name or "no skill" for name in names)]
+    return _render_table(heads, rows)
 
 
 def _iter_case_parts(

@@ -74,8 +74,10 @@ def _iter_summary_lines(summary: EvalSummary) -> Iterator[str]:
             yield f"{escape_markdown(difference.reason)}\n"
     for preference in summary.preferences:
         yield f"{escape_markdown(describe_preference(preference))}\n"
-    yield "| | Runs | Pass rate | 95% interval | Tokens per run | Seconds per run | Cost per run |"
-    yield "|---|---:|---:|---|---:|---:|---:|"
+    k = summary.subject.repeats
+    heads = f"Pass rate | 95% interval | pass@{k} | pass^{k}"
+    yield f"| | Runs | {heads} | Tokens per run | Seconds per run | Cost per run |"
+    yield "|---|---:|---:|---|---:|---:|---:|---:|---:|"
     for arm in summary.arms:
         rate, interval = "–", "–"
         if arm.pass_rate is not None:
@@ -85,9 +87,10 @@ def _iter_summary_lines(summary: EvalSummary) -> Iterator[str]:
             format_number(None if one is None else one.mean) for one in (arm.tokens, arm.seconds)
         )
         cost = format_cost(arm.cost_per_run)
+        at, hat = (f"{one[-1]:.2f}" if one else "–" for one in (arm.pass_at, arm.pass_hat))
         yield (
             f"| {ARM_NAMES[arm.arm]} | {arm.completed} of {arm.runs} | {rate} | {interval} "
-            f"| {tokens} | {seconds} | {cost} |"
+            f"| {at} | {hat} | {tokens} | {seconds} | {cost} |"
         )
     yield ""
     if judge := describe_judge(summary):

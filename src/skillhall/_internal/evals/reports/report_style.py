@@ -49,6 +49,12 @@ svg text { fill: var(--muted); font-size: .75rem; }
   .plot { grid-template-columns: 1fr max-content; }
   .plot .label { grid-column: 1 / -1; padding-top: .5rem; }
   .plot > div:empty { display: none; }
+  table, tbody, tr, th[scope=row], td { display: block; }
+  thead { display: none; }
+  tr { padding: .4rem 0; border-bottom: 1px solid var(--line); }
+  th[scope=row], td { padding: .1rem 0; border: 0; overflow-wrap: anywhere; }
+  td { display: flex; gap: 1rem; justify-content: space-between; }
+  td::before { content: attr(data-label); color: var(--muted); }
 }
 @media print { details > summary { list-style: none; } }
 """
