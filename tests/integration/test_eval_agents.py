@@ -77,6 +77,7 @@ def test_external_agent_runs_with_the_skill_in_its_home_folder(
     assert with_skill["usage"]["cost"] is None
     arm = result.skill["summary"]["arms"]["with_skill"]
     assert (arm["usage"]["cost"], arm["tokens"]) == (None, None)  # it reports neither
+    assert result.skill["summary"]["agent"].endswith("agent.py '{prompt}'")
     outputs = skill.with_name("csv-report-workspace") / "iteration-1/eval-sum/with_skill/outputs"
     assert [path.name for path in outputs.iterdir()] == ["answer.txt"]
     assert not Path((outputs / "answer.txt").read_text()).is_relative_to(project / "skills")
@@ -214,6 +215,20 @@ for path in pathlib.Path.home().rglob("*.py"):
     allowed = run_eval(capsys, *argv)
     assert allowed.skill["statuses"] == {"completed": 2}
     assert find_canaries(project) != []
+
+
+def test_external_agent_does_not_get_scripts_among_input_files_without_consent(
+    project: Path, agent: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cases = [make_case("plain"), make_case("script", files=["evals/files/total.py"])]
+    files = {"evals/files/total.py": CANARY_SCRIPT}
+    skill = make_eval_skill(project / "skills", cases, files=files)
+
+    argv = (skill, "--agent-command", agent, "--repeats", "1")
+    refused = run_eval(capsys, *argv)
+    assert refused.skill["statuses"] == {"completed": 2, "skipped": 2}
+    allowed = run_eval(capsys, *argv, "--allow-scripts")
+    assert allowed.skill["statuses"] == {"completed": 4}
 
 
 @pytest.mark.parametrize(

@@ -58,15 +58,20 @@ class EvaluatedSkill:
     @property
     def has_scripts(self) -> bool:
         """Whether the skill contains code that an agent could run."""
-        return any(
-            mode & 0o100 or path.startswith(_SCRIPTS) or path.lower().endswith(_SCRIPT_SUFFIXES)
-            for path, (_, mode) in _select_agent_files(self.files).items()
-        )
+        return contains_scripts(_select_agent_files(self.files))
 
     def write_to(self, folder: Path) -> None:
         """Write the files that an agent gets to a new folder in `folder`. Raises: OSError."""
         with WritableFolder(str(folder)) as parent:
             parent.create_folder(self.folder, _select_agent_files(self.files), fsync=False)
+
+
+def contains_scripts(files: Mapping[str, tuple[bytes, int]]) -> bool:
+    """Whether one of the files is code, by its path or its mode."""
+    return any(
+        mode & 0o100 or path.startswith(_SCRIPTS) or path.lower().endswith(_SCRIPT_SUFFIXES)
+        for path, (_, mode) in files.items()
+    )
 
 
 def read_evaluated_skill(name: str, path: str) -> EvaluatedSkill:

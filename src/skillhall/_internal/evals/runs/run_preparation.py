@@ -12,6 +12,7 @@ from skillhall._internal.evals.runs.case_files import select_input_files
 from skillhall._internal.evals.runs.eval_plan import EvalPlan, PlannedCase
 from skillhall._internal.evals.runs.evaluated_skill import (
     EvaluatedSkill,
+    contains_scripts,
     read_evaluated_skill,
     read_files,
     read_other_version,
@@ -59,18 +60,12 @@ def prepare_plan(
     other_skills = _read_other_skills(skill, options.catalog, settings)
     skills = [skill, *other_skills, *([] if old_skill is None else [old_skill])]
     has_scripts = any(one.has_scripts for one in skills)
+    cases = read_cases(skill, options.case_ids)
     return EvalPlan(
         skill=skill,
         old_skill=old_skill,
         other_skills=other_skills,
-        cases=tuple(
-            PlannedCase(
-                case=case,
-                inputs=select_input_files(case, skill.files),
-                skip_reason=_find_skip_reason(case, options, has_scripts=has_scripts),
-            )
-            for case in read_cases(skill, options.case_ids)
-        ),
+        cases=tuple(_plan_case(case, skill, options, has_scripts=has_scripts) for case in cases),
         repeats=options.repeats,
         agent=agent,
         limits=options.limits,
@@ -82,6 +77,17 @@ def read_cases(skill: EvaluatedSkill, case_ids: Sequence[str] = ()) -> list[Eval
     data, _ = skill.files[EVALS_PATH]
     cases = parse_eval_file(data, skill.name).cases
     return [case for case in cases if not case_ids or case.id in case_ids]
+
+
+def _plan_case(
+    case: EvalCase, skill: EvaluatedSkill, options: RunOptions, *, has_scripts: bool
+) -> PlannedCase:
+    """Return a case with its input files. Raises: UnsafePath."""
+    inputs = select_input_files(case, skill.files)
+    # Scripts among the input files come with the skill, too.
+    has_scripts = has_scripts or contains_scripts(inputs)
+    reason = _find_skip_reason(case, options, has_scripts=has_scripts)
+    return PlannedCase(case=case, inputs=inputs, skip_reason=reason)
 
 
 def _find_skip_reason(case: EvalCase, options: RunOptions, *, has_scripts: bool) -> str:
