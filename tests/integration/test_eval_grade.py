@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,11 @@ import pytest
 
 from skillhall._internal.cli.runner import run
 from skillhall._internal.evals.eval_records import Arm
+from skillhall._internal.evals.eval_workspace import EvalWorkspace
 from skillhall._internal.evals.grading_files import parse_grading
+from skillhall._internal.evals.runs.evaluated_skill import read_evaluated_skill
+from skillhall._internal.evals.triggers.trigger_files import write_trigger_result
+from tests.support.eval_results import make_trigger_result
 from tests.support.eval_skills import MODEL, make_case, make_eval_skill, run_eval, use_model
 from tests.support.eval_verdicts import store_runs
 from tests.support.model_server import HttpFailure, ModelRequest, ModelServer, Turn, model_server
@@ -249,8 +254,12 @@ def test_run_applies_gates_and_a_replay_needs_no_model(
     skill: Path, server: ModelServer, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     server.script = behave(lambda has_skill, _: has_skill)
-    gates = ["--gate", "pass_rate>=0.9, delta.low>0"]
+    gates = ["--gate", "pass_rate>=0.9, delta.low>0, triggers.recall>=0.9"]
     junit = tmp_path / "evals.xml"
+    triggers = make_trigger_result(skill="csv-report", loaded="csv-report")
+    triggers = replace(triggers, skill_digest=read_evaluated_skill("", str(skill)).digest)
+    iteration = EvalWorkspace.of_skill(str(skill)).create_iteration({}, 1)
+    write_trigger_result(iteration, triggers)
     first = run_eval(capsys, skill, "--model", MODEL, *gates, "--junit", junit)
     count = len(server.requests)
     recording = skill.with_name("csv-report-workspace")

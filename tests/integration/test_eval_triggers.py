@@ -141,6 +141,56 @@ def test_changed_description_of_another_skill_is_measured_again(
     assert data["new_runs"] == 12
 
 
+def replay(root: Path, capsys: pytest.CaptureFixture[str], recording: Path) -> tuple[int, Any]:
+    results = str(root.with_name("ci"))
+    argv = ["csv", "--root", str(root), "--replay", str(recording), "--results", results]
+    capsys.readouterr()
+    code = run(["eval", "triggers", *argv, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("folder", ["", "csv-workspace", "csv-workspace/iteration-1"])
+def test_recorded_runs_are_replayed_without_a_model(
+    root: Path,
+    server: ModelServer,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
+) -> None:
+    _, recorded = measure(root, capsys, "csv", "--repeats", "1")
+    count = len(server.requests)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    code, replayed = replay(root, capsys, root / folder)
+
+    assert (code, len(server.requests)) == (0, count)
+    assert replayed["data"]["skills"] == recorded["skills"]
+    assert (root.with_name("ci") / "csv-workspace/iteration-1/triggers.json").exists()
+
+
+def test_recording_with_another_listing_is_refused(
+    root: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure(root, capsys, "csv", "--repeats", "1")
+    (root / "pdf" / "SKILL.md").write_bytes(make_skill_md("pdf", "Something else."))
+    code, replayed = replay(root, capsys, root)
+
+    assert code == 1
+    assert replayed["error"]["message"] == (
+        "12 of 12 runs of csv are not recorded for its queries and listing"
+    )
+    assert not root.with_name("ci").exists()
+
+
+def test_recording_without_trigger_queries_is_refused(
+    root: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    EvalWorkspace(root / "csv-workspace").create_iteration({"repeats": 1}, 1)
+    code, replayed = replay(root, capsys, root)
+
+    assert (code, len(server.requests)) == (3, 0)
+    assert "no recorded runs of trigger queries" in replayed["error"]["message"]
+
+
 def test_token_limit_stops_and_the_next_command_continues(
     root: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,7 +56,7 @@ def test_only_complete_replies_are_reused(tmp_path: Path) -> None:
     journal = TriggerJournal(open_trigger_iteration(workspace, TARGET))
     journal.append(make_run(1))
     journal.append(make_run(2, RunStatus.FAILED))
-    assert read_known_replies(workspace) == {("sha256:q", 1): make_run().reply}
+    assert read_known_replies(workspace.iterations()) == {("sha256:q", 1): make_run().reply}
 
 
 def test_journal_that_is_a_link_is_not_read(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from skillhall._internal.evals.runs.eval_plan import EvalPlan, PlannedCase
 from skillhall._internal.evals.runs.evaluated_skill import EvaluatedSkill, read_evaluated_skill
 from skillhall._internal.evals.runs.run_limits import RunLimits
 from skillhall._internal.evals.runs.run_preparation import read_cases
+from skillhall._internal.evals.triggers.trigger_files import find_result, write_trigger_result
 from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
@@ -44,20 +45,33 @@ class ReplayAgent:
         return RunOutcome(status=RunStatus.SKIPPED, reason=_NOT_RECORDED)
 
 
-def find_recording(path: str, skill_path: str) -> EvalIteration:
-    """Return the recording of a skill in a folder.
+def list_recorded_iterations(path: str, skill_path: str) -> list[EvalIteration]:
+    """Return the recorded iterations of a skill, the oldest first.
 
-    The folder is an iteration, a workspace, or a folder of workspaces; of several iterations, the
-    last is returned. Raises: ConfigInvalid if there is none.
+    The path is that of an iteration, a workspace, or a folder of workspaces.
+    Raises: ConfigInvalid if there are none.
     """
     folder = Path(path).absolute()
     if (folder / PLAN_FILE).is_file():
-        return EvalIteration(folder).with_planned_repeats()
+        return [EvalIteration(folder).with_planned_repeats()]
     own = EvalWorkspace(folder / EvalWorkspace.of_skill(skill_path).path.name)
     iterations = EvalWorkspace(folder).iterations() or own.iterations()
     if not iterations:
         raise ConfigInvalid(path, "the folder has no recorded runs of the skill")
-    return iterations[-1]
+    return iterations
+
+
+def find_recording(iterations: Sequence[EvalIteration]) -> EvalIteration:
+    """Return the last iteration with runs of cases; others have only those of trigger queries."""
+    with_cases = (one for one in reversed(iterations) if "cases" in one.read_plan())
+    return next(with_cases, iterations[-1])
+
+
+def copy_recorded_triggers(iterations: Sequence[EvalIteration], target: EvalIteration) -> None:
+    """Copy the newest recorded trigger result, unless the target has one. Raises: OSError."""
+    recorded = find_result(iterations)
+    if recorded is not None and find_result([target]) is None:
+        write_trigger_result(target, recorded)
 
 
 def read_recorded_plan(

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillhall._internal.evals.eval_workspace import EvalWorkspace
 from skillhall._internal.evals.runs.eval_runner import DEFAULT_JOBS, EvalRunner
+from skillhall._internal.evals.runs.recording import copy_recorded_triggers, find_recording
 from skillhall._internal.evals.runs.run_estimate import estimate_judge, estimate_runs
 from skillhall._internal.evals.runs.run_limits import RunSpending
 from skillhall._internal.evals.runs.stored_runs import StoredRunIndex, open_iteration
@@ -16,7 +16,7 @@ from skillhall._internal.evals.runs.transcript import SecretRedactor
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillhall._internal.evals.eval_workspace import EvalIteration
+    from skillhall._internal.evals.eval_workspace import EvalIteration, EvalWorkspace
     from skillhall._internal.evals.run_agents.run_agent import RunAgent
     from skillhall._internal.evals.runs.eval_plan import EvalPlan, PlannedRun
     from skillhall._internal.evals.runs.eval_runner import EvalRunReport, FinishedRun
@@ -31,14 +31,14 @@ class SkillEval:
     plan: EvalPlan
     path: str  # of the skill
     workspace: EvalWorkspace
-    recording: EvalIteration | None = None  # the only results that are used, if it is set
+    recorded: Sequence[EvalIteration] = ()  # a recording: the only results that are used
     uses_stored_runs: bool = True
 
     @cached_property
     def iterations(self) -> Sequence[EvalIteration]:
         """The iterations whose results are used, the oldest first."""
-        if self.recording is not None:
-            return (self.recording,)
+        if self.recorded:
+            return (find_recording(self.recorded),)
         return self.workspace.iterations() if self.uses_stored_runs else ()
 
     @cached_property
@@ -80,7 +80,9 @@ class SkillEval:
             redactor=options.redactor,
             on_finished=options.on_finished,
         )
-        return await runner.run()
+        report = await runner.run()
+        copy_recorded_triggers(self.recorded, iteration)
+        return report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +93,3 @@ class RunningOptions:
     spending: RunSpending = field(default_factory=RunSpending)
     redactor: SecretRedactor = field(default_factory=SecretRedactor)
     on_finished: Callable[[FinishedRun], None] = lambda _: None
-
-
-def find_workspace(skill_path: str, results_folder: str = "") -> EvalWorkspace:
-    """Return the workspace of a skill: in `results_folder`, else next to the skill."""
-    return EvalWorkspace.of_skill(skill_path, results_folder)

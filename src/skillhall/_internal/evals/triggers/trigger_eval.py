@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.evals.eval_records import Arm, RunKey
+from skillhall._internal.evals.eval_workspace import EvalWorkspace
 from skillhall._internal.evals.runs.run_limits import SpendingLimitReached
-from skillhall._internal.evals.runs.skill_eval import find_workspace
 from skillhall._internal.evals.triggers.evaluated_skills import EvaluatedSkills
 from skillhall._internal.evals.triggers.trigger_files import (
     TriggerJournal,
     TriggerResult,
+    find_result,
     open_trigger_iteration,
     read_known_replies,
     write_trigger_result,
@@ -27,12 +28,14 @@ from skillhall._internal.evals.triggers.trigger_runner import (
 )
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.strict_json import render_json
+from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from skillhall._internal.agents.agent_skills import AgentSkills
     from skillhall._internal.evals.eval_records import RunUsage
+    from skillhall._internal.evals.eval_workspace import EvalIteration
     from skillhall._internal.evals.runs.run_limits import RunSpending
     from skillhall._internal.evals.triggers.trigger_records import (
         TriggerReply,
@@ -92,7 +95,7 @@ class TriggerEval:
         """Return the runs for a skill; `description` replaces its own one."""
         name = target.name if description else ""
         skills = EvaluatedSkills(self.skills, self.run_directory, name, description)
-        known = read_known_replies(find_workspace(target.folder, self.results_folder))
+        known = read_known_replies(self._find_workspace(target).iterations())
         runs = plan_trigger_runs(
             target.queries, self.repeats, lambda query: self._compute_digest(skills, query), known
         )
@@ -111,20 +114,43 @@ class TriggerEval:
         Without `is_stored`, the runs are stored, but not as the result of the skill.
         Raises: Busy if another command makes the runs; ModelUnavailable, OSError.
         """
-        workspace = find_workspace(plan.target.folder, self.results_folder)
+        workspace = self._find_workspace(plan.target)
         iteration = open_trigger_iteration(workspace, plan.target)
         journal = TriggerJournal(iteration)
         with journal.lock():
             # Another command may have made some of the runs since they were planned.
-            current = plan.with_known(read_known_replies(workspace))
+            current = plan.with_known(read_known_replies(workspace.iterations()))
             result = await self._measure(current, journal)
             if is_stored:
                 write_trigger_result(iteration, result)
         return result
 
-    async def _measure(self, plan: TriggerPlan, journal: TriggerJournal) -> TriggerResult:
-        target = plan.target
+    def replay(self, target: TriggerTarget, recorded: Sequence[EvalIteration]) -> TriggerResult:
+        """Return the result of recorded runs, without a model, and store it.
 
+        A run counts if its query and all that the agent saw are as they were.
+        Raises: ConfigInvalid if no trigger queries are recorded; OSError, SkillhallError.
+        """
+        earlier = find_result(recorded)
+        if earlier is None:
+            folder = str(recorded[-1].path.parent)
+            raise ConfigInvalid(folder, "the folder has no recorded runs of trigger queries")
+        recording = replace(self, model_name=earlier.model, repeats=earlier.repeats)
+        plan = recording.plan(target).with_known(read_known_replies(recorded))
+        if plan.new_runs:
+            count = f"{plan.new_runs} of {len(plan.runs)} runs"
+            self.problem = (
+                self.problem
+                or f"{count} of {target.name} are not recorded for its queries and listing"
+            )
+        runs = [run for one in plan.runs if (run := one.known_run) is not None]
+        result = recording.build_result(plan, runs)
+        if runs:
+            iteration = open_trigger_iteration(self._find_workspace(target), target)
+            write_trigger_result(iteration, result)
+        return result
+
+    async def _measure(self, plan: TriggerPlan, journal: TriggerJournal) -> TriggerResult:
         def store(run: TriggerRun) -> None:
             journal.append(run)
             self.new_runs += 1
@@ -134,16 +160,23 @@ class TriggerEval:
         runner = TriggerRunner(agent=agent, jobs=self.jobs, spending=self.spending, on_run=store)
         runs = await runner.run(plan.runs)
         self.problem = self.problem or runner.problem
+        return self.build_result(plan, runs)
+
+    def build_result(self, plan: TriggerPlan, runs: Sequence[TriggerRun]) -> TriggerResult:
+        """Return the result of the runs of a plan."""
+        target = plan.target
         order = {query: number for number, query in enumerate(target.queries)}
-        runs.sort(key=lambda run: (order[run.query], run.repeat))
         return TriggerResult(
             skill=target.name,
             skill_digest=target.digest,
             model=self.model_name,
             repeats=self.repeats,
             catalog=tuple(plan.skills.current_view().skills),
-            runs=tuple(runs),
+            runs=tuple(sorted(runs, key=lambda run: (order[run.query], run.repeat))),
         )
+
+    def _find_workspace(self, target: TriggerTarget) -> EvalWorkspace:
+        return EvalWorkspace.of_skill(target.folder, self.results_folder)
 
     def _compute_digest(self, skills: EvaluatedSkills, query: str) -> str:
         """Return a digest of what a reply depends on: listing, tools, query and model."""

@@ -28,7 +28,7 @@ from skillhall._internal.skill.evals.eval_file import TriggerQuery
 from skillhall._internal.strict_json import InvalidJson, parse_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillhall._internal.evals.eval_workspace import EvalIteration, EvalWorkspace
     from skillhall._internal.evals.triggers.trigger_records import TriggerTarget
@@ -99,11 +99,13 @@ class TriggerJournal:
         return [run for line in lines if (run := _parse_line(line))]
 
 
-def read_known_replies(workspace: EvalWorkspace) -> dict[tuple[str, int], TriggerReply]:
-    """Return the complete replies of all iterations, by digest and number of the repeat."""
+def read_known_replies(
+    iterations: Iterable[EvalIteration],
+) -> dict[tuple[str, int], TriggerReply]:
+    """Return the complete replies of the iterations, by digest and number of the repeat."""
     return {
         (run.digest, run.repeat): run.reply
-        for iteration in workspace.iterations()
+        for iteration in iterations
         for run in TriggerJournal(iteration).read()
         if run.is_complete
     }

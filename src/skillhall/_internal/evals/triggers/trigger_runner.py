@@ -36,6 +36,15 @@ class PlannedQuery:
     digest: str
     known: TriggerReply | None
 
+    @property
+    def known_run(self) -> TriggerRun | None:
+        """The run of an earlier command."""
+        return None if self.known is None else self.to_run(self.known)
+
+    def to_run(self, reply: TriggerReply) -> TriggerRun:
+        """Return the run with this reply."""
+        return TriggerRun(query=self.query, repeat=self.repeat, digest=self.digest, reply=reply)
+
 
 def plan_trigger_runs(
     queries: Sequence[TriggerQuery],
@@ -71,15 +80,15 @@ class TriggerRunner:
         runs: list[TriggerRun] = []
         pending: deque[PlannedQuery] = deque()
         for one in planned:
-            if one.known is None:
+            if one.known_run is None:
                 pending.append(one)
             else:
-                runs.append(_to_run(one, one.known))
+                runs.append(one.known_run)
 
         async def work() -> None:
             while pending and not self._must_stop():
                 one = pending.popleft()
-                run = _to_run(one, await self.agent.ask(one.query.query))
+                run = one.to_run(await self.agent.ask(one.query.query))
                 self._failures = 0 if run.is_complete else self._failures + 1
                 if self._failures == _MAX_FAILURES and not self.problem:
                     self.problem = f"{_MAX_FAILURES} runs in a row failed: {run.reply.reason}"
@@ -108,9 +117,3 @@ class TriggerRunner:
 def _to_key(run: TriggerRun) -> RunKey:
     # The digest differs for other descriptions of the same skill.
     return RunKey(f"{run.query.query}\n{run.digest}", Arm.WITH_SKILL, run.repeat)
-
-
-def _to_run(planned: PlannedQuery, reply: TriggerReply) -> TriggerRun:
-    return TriggerRun(
-        query=planned.query, repeat=planned.repeat, digest=planned.digest, reply=reply
-    )

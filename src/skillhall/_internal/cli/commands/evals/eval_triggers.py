@@ -53,6 +53,7 @@ from skillhall._internal.evals.gates import (
     serialize_gate,
 )
 from skillhall._internal.evals.reports.skill_results import SkillResults
+from skillhall._internal.evals.runs.recording import list_recorded_iterations
 from skillhall._internal.evals.runs.run_limits import ModelPrice, RunSpending
 from skillhall._internal.evals.triggers.improvement_eval import (
     DescriptionImprovement,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.agent_skills import AgentSkills
     from skillhall._internal.evals.text_model import TextModel
     from skillhall._internal.evals.triggers.evaluated_skills import EvaluatedSkills
+    from skillhall._internal.evals.triggers.trigger_records import TriggerTarget
     from skillhall._internal.evals.triggers.trigger_runner import QueryAgent
 
 _STEP = "trigger queries"
@@ -128,6 +130,9 @@ class _Measured(NamedTuple):
 @click.option(
     "--results", default="", metavar="DIR", help="Store results here.  [default: next to the skill]"
 )
+@click.option(
+    "--replay", metavar="DIR", help="Use only the recorded runs in this folder, without a model."
+)
 @gate_option
 @report_options
 @flag("--improve", help="Suggest a better description, and measure it on held-out queries.")
@@ -148,6 +153,7 @@ def command(
     price: ModelPrice | None,
     timeout: float,
     results: str,
+    replay: str | None,
     gate: tuple[Gate, ...],
     reports: ReportFiles,
     improve: bool,
@@ -163,6 +169,9 @@ def command(
     """
     if is_written and not improve:
         raise click.UsageError("--write needs --improve")
+    if replay and (model or improve or dry_run):
+        message = "--replay cannot be combined with --model, --improve or --dry-run"
+        raise click.UsageError(message)
     settings = read_settings()
     agent_skills = open_agent_skills(config, agent, roots, settings, trust)
     found = find_trigger_targets(agent_skills, skills)
@@ -178,7 +187,7 @@ def command(
             "no skill has trigger queries",
             "create evals/triggers.json with: skillhall eval init",
         )
-    name = require_model(model or agent_skills.agent.model or settings.model)
+    name = "" if replay else require_model(model or agent_skills.agent.model or settings.model)
     with tempfile.TemporaryDirectory(prefix="skillhall-") as run_directory:
         measuring = TriggerEval(
             skills=agent_skills,
@@ -189,13 +198,15 @@ def command(
             jobs=jobs,
             results_folder=results or settings.eval_results,
         )
-        plans = [measuring.plan(target) for target in found.targets]
-        if dry_run:
-            suggestions = [estimate_improvement(measuring, one) for one in plans if improve]
-            return _show_plans(plans, name, suggestions)
-        measured = asyncio.run(
-            _measure(measuring, plans, _open_model(name, price, max_cost, timeout), improve=improve)
-        )
+        if replay:
+            measured = _replay(measuring, found.targets, replay)
+        else:
+            plans = [measuring.plan(target) for target in found.targets]
+            if dry_run:
+                suggestions = [estimate_improvement(measuring, one) for one in plans if improve]
+                return _show_plans(plans, name, suggestions)
+            opened = _open_model(name, price, max_cost, timeout)
+            measured = asyncio.run(_measure(measuring, plans, opened, improve=improve))
     gates = {one.skill: _evaluate(one, gate) for one in measured.results}
     reports.write(
         [
@@ -264,6 +275,11 @@ async def _measure(
     return measured
 
 
+def _replay(measuring: TriggerEval, targets: Sequence[TriggerTarget], folder: str) -> _Measured:
+    recorded = [(one, list_recorded_iterations(folder, one.folder)) for one in targets]
+    return _Measured([measuring.replay(*one) for one in recorded], [])
+
+
 def _show_plans(
     plans: Sequence[TriggerPlan], model: str, suggestions: Sequence[ImprovementEstimate]
 ) -> CommandResult:
@@ -323,7 +339,9 @@ def _build_result(
     summary = f"{runs}, {format_count(spending.tokens, 'token')}, {cost}"
     warnings = [f"{name} has no trigger queries" for name in without]
     if problem:
-        warnings.append(f"stopped: {problem}; run the command again to continue")
+        is_replay = not measuring.model_name
+        again = "record them again" if is_replay else "run the command again to continue"
+        warnings.append(f"{'' if is_replay else 'stopped: '}{problem}; {again}")
     failures = Counter(
         run.reply.reason for one in measured.results for run in one.runs if not run.is_complete
     )
@@ -337,7 +355,7 @@ def _build_result(
     error = ErrorInfo("incomplete", problem) if problem else error
     return CommandResult(
         {
-            "model": measuring.model_name,
+            "model": measuring.model_name or None,  # of the skills in a replay
             "repeats": measuring.repeats,
             "skills": [
                 {

@@ -22,10 +22,10 @@ from skillhall._internal.cli.commands.evals.report_files import ReportFiles, rep
 from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
 from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.search_options import read_settings
+from skillhall._internal.evals.eval_workspace import EvalWorkspace
 from skillhall._internal.evals.grading.iteration_grading import DEFAULT_JOBS
 from skillhall._internal.evals.grading.skill_grading import GradingOptions
 from skillhall._internal.evals.runs.evaluated_skill import read_evaluated_skill
-from skillhall._internal.evals.runs.skill_eval import find_workspace
 from skillhall._internal.skill.evals.eval_check import EVALS_PATH
 from skillhall._internal.skill.evals.eval_file import parse_eval_file
 
@@ -109,7 +109,7 @@ def _find_target(
     name: str, path: str, number: int | None, results: str, *, allow_scripts: bool
 ) -> GradingTarget:
     """Return the iteration of a skill. Raises: CommandFailed if there is none."""
-    workspace = find_workspace(path, results)
+    workspace = EvalWorkspace.of_skill(path, results)
     iterations = [
         one
         for one in workspace.iterations()

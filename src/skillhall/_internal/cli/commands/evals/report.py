@@ -16,13 +16,13 @@ from skillhall._internal.cli.commands.evals.trigger_output import format_result
 from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
 from skillhall._internal.cli.options import json_command
 from skillhall._internal.cli.search_options import read_settings
+from skillhall._internal.evals.eval_workspace import EvalWorkspace
 from skillhall._internal.evals.gates import Gate
 from skillhall._internal.evals.reports.skill_results import SkillResults
 from skillhall._internal.evals.reports.stored_results import (
     read_skill_results,
     serialize_skill_results,
 )
-from skillhall._internal.evals.runs.skill_eval import find_workspace
 
 _FORMATS = ["text", "json", "junit", "markdown", "html"]
 
@@ -44,7 +44,7 @@ def command(
     settings = read_settings()
     results = results or settings.eval_results
     stored = [
-        read_skill_results(one.name, one.path, find_workspace(one.path, results), gate)
+        read_skill_results(one.name, one.path, EvalWorkspace.of_skill(one.path, results), gate)
         for one in check_eval_files(paths, settings).skills
     ]
     found = [one for one in stored if not one.is_empty]

@@ -40,16 +40,18 @@ from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import print_message
 from skillhall._internal.evals.eval_records import RunStatus
+from skillhall._internal.evals.eval_workspace import EvalWorkspace
 from skillhall._internal.evals.grading.skill_grading import GradingOptions
 from skillhall._internal.evals.runs.eval_runner import DEFAULT_JOBS, EvalRunReport, FinishedRun
 from skillhall._internal.evals.runs.recording import (
     ReplayAgent,
     find_recording,
+    list_recorded_iterations,
     read_recorded_plan,
 )
 from skillhall._internal.evals.runs.run_limits import ModelPrice, RunLimits, RunSpending
 from skillhall._internal.evals.runs.run_preparation import RunOptions, prepare_plan
-from skillhall._internal.evals.runs.skill_eval import RunningOptions, SkillEval, find_workspace
+from skillhall._internal.evals.runs.skill_eval import RunningOptions, SkillEval
 from skillhall._internal.evals.sandbox.script_sandbox import probe_support
 
 if TYPE_CHECKING:
@@ -217,19 +219,19 @@ def command(
     )
     evals = []
     for one in skills:
-        recording = find_recording(replay, one.path) if replay else None
+        recorded = list_recorded_iterations(replay, one.path) if replay else ()
         plan = (
             prepare_plan(one.name, one.path, opened.agent.identity, options, settings)
-            if recording is None
-            else read_recorded_plan(one.name, one.path, recording, case_ids)
+            if not recorded
+            else read_recorded_plan(one.name, one.path, find_recording(recorded), case_ids)
         )
-        workspace = find_workspace(one.path, results or settings.eval_results)
+        workspace = EvalWorkspace.of_skill(one.path, results or settings.eval_results)
         evals.append(
             SkillEval(
                 plan=plan,
                 path=one.path,
                 workspace=workspace,
-                recording=recording,
+                recorded=recorded,
                 uses_stored_runs=not fresh,
             )
         )

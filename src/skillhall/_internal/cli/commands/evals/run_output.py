@@ -46,7 +46,7 @@ def report_runs(
     error = None
     if incomplete:
         problem = f"{format_count(incomplete, 'run')} failed or did not start"
-        is_replay = any(one.recording is not None for one, _ in reports)
+        is_replay = any(one.recorded for one, _ in reports)
         error = ErrorInfo(
             "upstream_error",
             f"{problem}: {stop_reason}" if stop_reason else problem,
@@ -73,7 +73,7 @@ def report_runs(
 
 def _count_incomplete(one: SkillEval, report: EvalRunReport) -> int:
     """Return the number of runs without a usable result. A recording must have all of them."""
-    missing = report.statuses[RunStatus.SKIPPED] if one.recording is not None else 0
+    missing = report.statuses[RunStatus.SKIPPED] if one.recorded else 0
     return report.not_run + report.statuses[RunStatus.FAILED] + missing
 
 
