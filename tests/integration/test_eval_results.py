@@ -71,6 +71,11 @@ def test_results_are_the_same_on_every_surface(
     assert result["rates"][0] == pytest.approx(
         {"name": "with_skill", "value": 1.0, "low": 0.6097, "high": 1.0}, abs=1e-4
     )
+    assert result["models"][0]["runs"]["with_skill"] == {
+        "tokens": 1000.0,
+        "seconds": 1.5,
+        "cost": pytest.approx(0.002),
+    }
     assert show(capsys, "show")["skill"]["evals"] == result
     line = "pass rate with the skill 1.00 (0.61 to 1.00)"
     assert show(capsys, "trust", "show")["evals"].startswith(line)
@@ -81,6 +86,7 @@ def test_results_are_the_same_on_every_surface(
     page = server.request("GET", "/skill/csv", headers=HTML).body.decode()
     assert "Pass rate with the skill: 1.00 (0.61 to 1.00)" in page
     assert "<strong>+0.83 (+0.33 to +1.00)</strong>, better" in page
+    assert '<td class="number" data-label="Cost per run">$0.0020</td>' in page
     headers = {**HTML, "Accept-Language": "zh"}
     assert "使用技能的通过率" in server.request("GET", "/skill/csv", headers=headers).body.decode()
 

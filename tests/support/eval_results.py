@@ -154,13 +154,17 @@ def make_hostile_results() -> SkillResults:
 
 
 def store_runs(
-    workspace: EvalWorkspace, runs: Sequence[GradedRun], digest: str = DIGEST, repeats: int = 3
+    workspace: EvalWorkspace,
+    runs: Sequence[GradedRun],
+    digest: str = DIGEST,
+    repeats: int = 3,
+    model: str = "openai-chat:gpt-5",
 ) -> EvalIteration:
     """Store runs with their verdicts, transcripts and summary in a new iteration."""
     plan = {
         "skill_name": "csv",
         "skill_digest": digest,
-        "agent": {"model": "openai-chat:gpt-5"},
+        "agent": {"model": model},
         "repeats": repeats,
         "cases": [{"id": "1", "prompt": "Sum a.csv"}],
     }

@@ -461,6 +461,23 @@ class EvalRateResponse(BaseModel):
     high: float
 
 
+class EvalRunMeansResponse(BaseModel):
+    """The means of a run; `null` if a value is not known."""
+
+    tokens: float | None
+    seconds: float | None
+    cost: float | None = Field(description="In US dollars.")
+
+
+class EvalModelResponse(BaseModel):
+    """The newest results of the test cases with one model."""
+
+    model: str
+    rates: list[EvalRateResponse]
+    verdict: str
+    runs: dict[str, EvalRunMeansResponse] = Field(description="By `with_skill` and so on.")
+
+
 class EvalResultResponse(BaseModel):
     """Rates of the test cases and trigger queries of a skill."""
 
@@ -469,6 +486,7 @@ class EvalResultResponse(BaseModel):
     model: str
     rates: list[EvalRateResponse]
     verdicts: list[str] = Field(description="Such as `better` or `not enough runs`.")
+    models: list[EvalModelResponse] = Field(description="The test cases, the newest first.")
 
 
 class SkillEvalsResponse(BaseModel):

@@ -61,6 +61,28 @@ def test_results_of_the_current_files_precede_newer_ones_of_others(
     assert other.text.endswith("; older version sha256:111111111111")
 
 
+def test_each_model_has_its_newest_rates_and_the_means_of_its_runs(
+    workspace: EvalWorkspace,
+) -> None:
+    for cases, model in ((2, "a"), (6, "a"), (4, "b")):
+        store_runs(workspace, make_helpful_runs(cases), model=model)
+    write_trigger_result(workspace.create_iteration({}, 1), make_trigger_result())
+    overview = find_overview(workspace, "csv", DIGEST)
+
+    assert overview is not None
+    assert overview.model == "b, openai-chat:gpt-5"  # of the triggers
+    assert [(one.model, one.comparison) for one in overview.models] == [
+        ("b", "not_enough_runs"),
+        ("a", "better"),
+    ]
+    assert "; a: better" in overview.text
+    assert [*overview.models[1].list_rows()] == [
+        ("a", "with_skill", "1.00 (0.61 to 1.00)", "1,000", "1.50", "$0.0020"),
+        ("a", "without_skill", "0.17 (0.03 to 0.56)", "1,000", "1.50", "$0.0020"),
+        ("a", "difference", "+0.83 (+0.33 to +1.00)", "+0.00", "+0.00", "+$0.0000"),
+    ]
+
+
 def test_newest_result_of_the_same_files_counts(workspace: EvalWorkspace) -> None:
     for loaded in ("csv", ""):
         iteration = workspace.create_iteration({}, 1)

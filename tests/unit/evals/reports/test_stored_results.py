@@ -6,10 +6,13 @@ from pathlib import Path
 
 from skillhall._internal.evals.eval_records import Arm, RunKey
 from skillhall._internal.evals.eval_workspace import EvalWorkspace
+from skillhall._internal.evals.reports.html_report import render_html
+from skillhall._internal.evals.reports.markdown_summary import render_markdown
 from skillhall._internal.evals.reports.stored_results import (
     read_skill_results,
     serialize_skill_results,
 )
+from skillhall._internal.evals.runs.evaluated_skill import read_evaluated_skill
 from skillhall._internal.evals.triggers.trigger_files import write_trigger_result
 from tests.support.eval_results import (
     make_helpful_runs,
@@ -44,3 +47,17 @@ def test_workspace_without_results_is_empty(tmp_path: Path) -> None:
     assert results.is_empty
     assert [*results.runs] == []
     assert not results.read_transcript(RunKey("1", Arm.WITH_SKILL, 1))
+
+
+def test_reports_of_several_models_have_a_table(tmp_path: Path) -> None:
+    skill = make_skill(tmp_path, "csv")
+    digest = read_evaluated_skill("csv", str(skill)).digest
+    workspace = EvalWorkspace.of_skill(str(skill))
+    for model in ("a", "b"):
+        store_runs(workspace, make_helpful_runs(), digest, model=model)
+    results = read_skill_results("csv", str(skill), workspace)
+
+    assert [one.model for one in results.models] == ["b", "a"]
+    markdown, html = render_markdown([results]), render_html([results])
+    assert "\n| a | with the skill | 1.00 \\(0.61 to 1.00\\) | 1,000 | 1.50 |" in markdown
+    assert '<th scope="row">a</th><td data-label="Runs">with the skill</td>' in html

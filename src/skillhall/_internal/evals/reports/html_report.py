@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.evals.eval_records import Arm, RunStatus, Verdict
 from skillhall._internal.evals.eval_summary import ArmVerdict
+from skillhall._internal.evals.reports.model_overview import MODEL_HEADS, list_table_rows
 from skillhall._internal.evals.reports.report_style import STYLE
 from skillhall._internal.evals.reports.skill_results import (
     ARM_NAMES,
@@ -106,6 +107,9 @@ def _iter_skill_parts(
     yield from _iter_gate_parts(results)
     if results.summary is not None:
         yield from _iter_summary_parts(results.summary)
+    if len(results.models) > 1:
+        yield "<h3>Models</h3>"
+        yield _render_table(MODEL_HEADS, list_table_rows(results.models))
     if results.triggers is not None:
         yield from _iter_trigger_parts(results.triggers)
     if results.summary is not None:

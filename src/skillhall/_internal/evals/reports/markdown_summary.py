@@ -6,6 +6,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
+from skillhall._internal.evals.reports.model_overview import MODEL_HEADS, list_table_rows
 from skillhall._internal.evals.reports.skill_results import (
     ARM_NAMES,
     describe_difference,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from skillhall._internal.evals.eval_summary import EvalSummary
+    from skillhall._internal.evals.reports.model_overview import ModelOverview
     from skillhall._internal.evals.reports.skill_results import SkillResults
     from skillhall._internal.evals.triggers.trigger_score import TriggerRate, TriggerScore
 
@@ -60,6 +62,8 @@ def _iter_lines(results: SkillResults) -> Iterator[str]:
         yield ""
     if results.summary is not None:
         yield from _iter_summary_lines(results.summary)
+    if len(results.models) > 1:
+        yield from _iter_model_lines(results.models)
     if results.triggers is not None:
         yield from _iter_trigger_lines(results.triggers.score)
     if results.is_empty:
@@ -108,6 +112,14 @@ def _iter_summary_lines(summary: EvalSummary) -> Iterator[str]:
                 for one in assertions
             )
             yield "\n</details>\n"
+
+
+def _iter_model_lines(models: Sequence[ModelOverview]) -> Iterator[str]:
+    yield f"| {' | '.join(MODEL_HEADS)} |"
+    yield "|---|---|---|---:|---:|---:|"
+    for cells in list_table_rows(models):
+        yield f"| {' | '.join(map(escape_markdown, cells))} |"
+    yield ""
 
 
 def _iter_trigger_lines(score: TriggerScore) -> Iterator[str]:

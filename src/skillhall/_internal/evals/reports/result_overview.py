@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.evals.eval_records import Arm
 from skillhall._internal.evals.eval_summary import ArmVerdict
 from skillhall._internal.evals.eval_workspace import EvalWorkspace
+from skillhall._internal.evals.reports.model_overview import (
+    DIFFERENCE,
+    RATE_LABELS,
+    ModelOverview,
+    OverviewRate,
+    RunMeans,
+)
 from skillhall._internal.evals.run_files import read_field
 from skillhall._internal.evals.statistics import Interval
 from skillhall._internal.evals.summary_files import SUMMARY_FILE
@@ -21,35 +28,19 @@ from skillhall.errors import SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from skillhall._internal.evals.eval_summary import EvalSubject
     from skillhall._internal.evals.eval_workspace import EvalIteration
 
 _MAX_ITERATIONS = 20  # that are searched, the newest first
 _SHORT_DIGEST = len("sha256:") + 12
 _TRIGGER_RATES = ("recall", "precision", "false_triggers")
 _LABELS = {
-    "with_skill": "pass rate with the skill",
-    "without_skill": "without it",
-    "old_skill": "with the old version",
-    "difference": "difference",
+    **RATE_LABELS,
+    Arm.WITH_SKILL: "pass rate with the skill",
     "recall": "trigger recall",
     "precision": "precision",
     "false_triggers": "false triggers",
 }
-
-
-class OverviewRate(NamedTuple):
-    """A rate or difference and its 95% interval. The name is a key of `_LABELS`."""
-
-    name: str
-    value: float
-    interval: Interval
-
-    @property
-    def text(self) -> str:
-        """The value and its interval."""
-        sign = "+" if self.name == "difference" else ""
-        low, high = self.interval
-        return f"{self.value:{sign}.2f} ({low:{sign}.2f} to {high:{sign}.2f})"
 
 
 class ResultOverview(NamedTuple):
@@ -60,15 +51,20 @@ class ResultOverview(NamedTuple):
     model: str
     rates: tuple[OverviewRate, ...]
     verdicts: tuple[str, ...]  # phrases such as "better" or "triggers as expected"
-    # The verdict about the difference to runs without the skill (`ArmVerdict`); "" without it.
-    comparison: str = ""
+    models: tuple[ModelOverview, ...] = ()  # of the test cases, the newest first
+
+    @property
+    def comparison(self) -> str:
+        """The verdict about the difference to runs without the skill; "" without it."""
+        return self.models[0].comparison if self.models else ""
 
     @property
     def text(self) -> str:
         """One line for the terminal."""
         rates = ", ".join(f"{_LABELS[one.name]} {one.text}" for one in self.rates)
         version = "" if self.is_current else f"; older version {self.digest[:_SHORT_DIGEST]}"
-        return f"{rates or 'no rates'}; {'; '.join(self.verdicts)}{version}"
+        others = (f"; {one.model}: {_describe(one.comparison)}" for one in self.models[1:])
+        return f"{rates or 'no rates'}; {'; '.join(self.verdicts)}{''.join(others)}{version}"
 
     def serialize(self) -> dict[str, object]:
         """Return the overview for JSON output."""
@@ -76,11 +72,9 @@ class ResultOverview(NamedTuple):
             "digest": self.digest,
             "current": self.is_current,
             "model": self.model,
-            "rates": [
-                {"name": name, "value": value, "low": interval.low, "high": interval.high}
-                for name, value, interval in self.rates
-            ],
+            "rates": [one.serialize() for one in self.rates],
             "verdicts": [*self.verdicts],
+            "models": [one.serialize() for one in self.models],
         }
 
 
@@ -93,7 +87,7 @@ class _Part(NamedTuple):
     model: str
     rates: tuple[OverviewRate, ...]
     verdicts: tuple[str, ...]
-    comparison: str = ""
+    cases: ModelOverview | None = None
 
 
 def find_skill_overview(
@@ -126,14 +120,24 @@ def find_overview(workspace: EvalWorkspace, name: str, digest: str) -> ResultOve
     # The newest result of each kind: of test cases, and of triggers.
     chosen = {part.file: part for part in reversed(parts) if part.digest == shown}
     ordered = [chosen[file] for file in _PARSERS if file in chosen]
+    by_model: dict[str, ModelOverview] = {}
+    for part in parts:
+        if part.digest == shown and part.cases is not None:
+            by_model.setdefault(part.model, part.cases)
     return ResultOverview(
         digest=shown,
         is_current=shown == digest,
-        model=ordered[0].model,
+        model=", ".join(dict.fromkeys(part.model for part in ordered)),
         rates=tuple(rate for part in ordered for rate in part.rates),
         verdicts=tuple(verdict for part in ordered for verdict in part.verdicts),
-        comparison=ordered[0].comparison,
+        models=tuple(by_model.values()),
     )
+
+
+def find_models(workspace: EvalWorkspace, subject: EvalSubject) -> tuple[ModelOverview, ...]:
+    """Return the results of each model for the same files of a skill."""
+    overview = find_overview(workspace, subject.skill_name, subject.skill_digest)
+    return overview.models if overview is not None and overview.is_current else ()
 
 
 def _read_parts(iteration: EvalIteration) -> Iterator[_Part]:
@@ -146,26 +150,28 @@ def _read_parts(iteration: EvalIteration) -> Iterator[_Part]:
 
 
 def _parse_summary(value: Mapping[str, object]) -> _Part:
-    rates = []
+    rates, means = [], {}
     for arm, fields in read_field(value, "arms", dict).items():
         rate = fields.get("pass_rate") if isinstance(fields, dict) else None
         if arm in [*Arm] and rate is not None:
             rates.append(_parse_rate(arm, rate))
+            means[arm] = RunMeans.parse(fields)
     comparison = ""
     for one in read_field(value, "differences", list):
         if _to_object(one).get("baseline") != Arm.WITHOUT_SKILL:
             continue
         comparison = ArmVerdict(read_field(one, "verdict", str))
         if one.get("difference") is not None:
-            rates.append(_parse_rate("difference", {**one, "value": one["difference"]}))
+            rates.append(_parse_rate(DIFFERENCE, {**one, "value": one["difference"]}))
+    model = read_field(value, "agent", str)
     return _Part(
         SUMMARY_FILE,
         read_field(value, "skill_name", str),
         read_field(value, "skill_digest", str),
-        read_field(value, "agent", str),
+        model,
         tuple(rates),
-        (comparison.replace("_", " "),) if comparison else (),
-        comparison,
+        (_describe(comparison),) if comparison else (),
+        ModelOverview(model, tuple(rates), comparison, means),
     )
 
 
@@ -189,6 +195,10 @@ _PARSERS: Mapping[str, Callable[[Mapping[str, object]], _Part]] = {
     SUMMARY_FILE: _parse_summary,
     RESULT_FILE: _parse_triggers,
 }
+
+
+def _describe(comparison: str) -> str:
+    return comparison.replace("_", " ")
 
 
 def _parse_rate(name: str, value: object) -> OverviewRate:

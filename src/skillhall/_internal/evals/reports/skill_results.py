@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from skillhall._internal.evals.eval_records import Arm
 from skillhall._internal.evals.eval_summary import ArmVerdict
@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.eval_summary import ArmDifference, EvalSummary
     from skillhall._internal.evals.gates import GateResult
     from skillhall._internal.evals.preference_summary import PreferenceSummary
+    from skillhall._internal.evals.reports.model_overview import ModelOverview
     from skillhall._internal.evals.triggers.trigger_files import TriggerResult
 
     Transcript = Sequence[Mapping[str, object]]
 
+Sign: TypeAlias = Literal["", "+"]  # "+" for differences
+UNKNOWN = "–"  # a number that is not known
 ARM_NAMES = {
     Arm.WITH_SKILL: "with the skill",
     Arm.WITHOUT_SKILL: "without the skill",
@@ -41,6 +44,7 @@ class SkillResults:
     runs: Iterable[GradedRun] = ()  # can be iterated more than once
     prompts: Mapping[str, str] = field(default_factory=dict)  # of the cases, by id
     triggers: TriggerResult | None = None
+    models: Sequence[ModelOverview] = ()  # the results of each model for the same files
     gates: Sequence[GateResult] = ()
     is_current: bool | None = None  # whether the skill has not changed since; None if not known
     read_transcript: Callable[[RunKey], Transcript] = lambda _: ()
@@ -82,13 +86,17 @@ def describe_judge(summary: EvalSummary) -> str:
     return f"judged by {name} with {requests}, {usage.total_tokens} tokens, {cost}"
 
 
-def format_number(value: float | None) -> str:
+def format_number(value: float | None, sign: Sign = "") -> str:
     """Return a rounded number; a dash if it is not known."""
     if value is None:
-        return "–"
-    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2f}"  # noqa: PLR2004 - two digits
+        return UNKNOWN
+    # Numbers below 10 have two digits more.
+    return f"{value:{sign},.0f}" if abs(value) >= 10 else f"{value:{sign}.2f}"  # noqa: PLR2004
 
 
-def format_cost(cost: float | None) -> str:
+def format_cost(cost: float | None, sign: Sign = "") -> str:
     """Return an amount of US dollars; a dash if the price is not known."""
-    return "–" if cost is None else f"${cost:.4f}"
+    if cost is None:
+        return UNKNOWN
+    shown = "-" if cost < 0 else sign
+    return f"{shown}${abs(cost):.4f}"

@@ -15,8 +15,13 @@ from skillhall._internal.evals.gates import (
     serialize_gate,
 )
 from skillhall._internal.evals.grading_files import read_graded_run
+from skillhall._internal.evals.reports.result_overview import find_models
 from skillhall._internal.evals.reports.skill_results import SkillResults
-from skillhall._internal.evals.summary_files import serialize_summary, summarize_iteration
+from skillhall._internal.evals.summary_files import (
+    read_subject,
+    serialize_summary,
+    summarize_iteration,
+)
 from skillhall._internal.evals.triggers.trigger_files import find_result, serialize_result
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
@@ -59,6 +64,7 @@ def read_skill_results(
         runs=() if graded is None else GradedRuns(graded),
         prompts={} if graded is None else _read_prompts(graded),
         triggers=triggers,
+        models=() if graded is None else find_models(workspace, read_subject(graded)),
         gates=evaluate_gates(gates, _collect_values(summary, triggers, current)),
         is_current=digests <= {current},
         read_transcript=_build_transcript_reader(graded),
@@ -83,6 +89,7 @@ def serialize_skill_results(results: SkillResults) -> dict[str, object]:
         "is_current": results.is_current,
         "summary": None if summary is None else serialize_summary(summary),
         "triggers": None if triggers is None else serialize_result(triggers),
+        "models": [one.serialize() for one in results.models],
         "gates": [serialize_gate(gate) for gate in results.gates],
     }
 

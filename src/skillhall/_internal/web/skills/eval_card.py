@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.evals.reports.model_overview import DIFFERENCE
 from skillhall._internal.evals.reports.svg_plots import RATES
 
 if TYPE_CHECKING:
+    from skillhall._internal.evals.reports.model_overview import ModelRow
     from skillhall._internal.evals.reports.result_overview import ResultOverview
-
-_DIFFERENCE = "difference"
 
 
 class EvalRow(NamedTuple):
@@ -29,6 +29,7 @@ class EvalCard(NamedTuple):
     rows: tuple[EvalRow, ...]
     difference: str  # its value and interval; "" without runs to compare with
     marks: tuple[str, ...]  # the places of the grid
+    models: tuple[ModelRow, ...]  # the rows of the table
 
 
 def build_eval_card(overview: ResultOverview | None) -> EvalCard | None:
@@ -44,7 +45,8 @@ def build_eval_card(overview: ResultOverview | None) -> EvalCard | None:
             RATES.place(one.interval.high),
         )
         for one in overview.rates
-        if one.name != _DIFFERENCE
+        if one.name != DIFFERENCE
     )
-    difference = next((one.text for one in overview.rates if one.name == _DIFFERENCE), "")
-    return EvalCard(overview, rows, difference, tuple(map(RATES.place, RATES.marks)))
+    difference = next((one.text for one in overview.rates if one.name == DIFFERENCE), "")
+    models = tuple(row for one in overview.models for row in one.list_rows())
+    return EvalCard(overview, rows, difference, tuple(map(RATES.place, RATES.marks)), models)

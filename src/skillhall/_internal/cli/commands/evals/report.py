@@ -18,7 +18,8 @@ from skillhall._internal.cli.options import json_command
 from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.evals.eval_workspace import EvalWorkspace
 from skillhall._internal.evals.gates import Gate
-from skillhall._internal.evals.reports.skill_results import SkillResults
+from skillhall._internal.evals.reports.model_overview import RATE_LABELS
+from skillhall._internal.evals.reports.skill_results import UNKNOWN, SkillResults
 from skillhall._internal.evals.reports.stored_results import (
     read_skill_results,
     serialize_skill_results,
@@ -69,6 +70,11 @@ def _iter_lines(results: SkillResults) -> Iterator[str]:
         yield f"{results.skill_name}: the skill has changed since these results"
     if results.summary is not None:
         yield from format_summary(results.summary)
+        others = (one for one in results.models if one.model != results.summary.subject.agent)
+        for row in (row for one in others for row in one.list_rows()):
+            cost = "" if row.cost == UNKNOWN else f", {row.cost}"
+            used = f"{row.tokens} tokens, {row.seconds} s{cost} per run"
+            yield f"  {row.model}, {RATE_LABELS[row.name]}: {row.rate}; {used}"
     if results.triggers is not None:
         yield from format_result(results.triggers.score)
     yield from (f"  gate {gate}" for gate in results.gates)
