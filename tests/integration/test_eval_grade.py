@@ -272,6 +272,48 @@ def test_run_applies_gates_and_a_replay_needs_no_model(
     assert b"pass_rate&gt;=0.9" in junit.read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("limits", "problem"),
+    [
+        (["--max-tokens", "40"], "the limit of 40 tokens is reached"),
+        (["--max-cost", "0.05", "--price", "1000,2000"], "the limit of $0.05 is reached"),
+    ],
+)
+def test_limit_stops_the_judge_and_the_next_command_continues(
+    stored: Path,
+    server: ModelServer,
+    capsys: pytest.CaptureFixture[str],
+    limits: list[str],
+    problem: str,
+) -> None:
+    argv = ["eval", "grade", str(stored), "--judge", MODEL, "--jobs", "1", *limits, "--json"]
+    code = run(argv)
+    output = json.loads(capsys.readouterr().out)
+
+    assert (code, len(server.requests)) == (1, 3)
+    assert output["error"]["message"] == f"judging stopped: {problem}"
+    code, _ = grade(capsys, stored)
+    assert (code, len(server.requests)) == (0, 30)
+
+
+def test_limit_of_the_cost_needs_the_price_of_the_judge(
+    stored: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["eval", "grade", str(stored), "--judge", MODEL, "--max-cost", "1"]) == 2
+    assert "--max-cost needs the price" in capsys.readouterr().err
+    assert server.requests == []
+
+
+def test_second_command_does_not_pay_for_verdicts_in_progress(
+    stored: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (iteration,) = EvalWorkspace.of_skill(str(stored)).iterations()
+    with iteration.lock():
+        assert run(["eval", "grade", str(stored), "--judge", MODEL]) == 5
+    assert "another command is running these evals" in capsys.readouterr().err
+    assert server.requests == []
+
+
 def test_tokens_of_the_judge_count_for_the_limit(
     skill: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -253,6 +253,20 @@ def test_agent_that_searches_forever_is_stopped_and_has_not_loaded_the_skill(
     assert data["skills"][0]["recall"]["value"] == 0.0
 
 
+def test_long_reply_is_not_read_to_its_end_and_loads_no_skill(
+    root: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.script = lambda _: " ".join(["x" * 10_000] * 1000)
+    queries = [{"query": "Summarize table 1", "should_trigger": True}]
+    (root / "csv/evals/triggers.json").write_text(json.dumps(queries))
+    code, data = measure(root, capsys, "csv", "--repeats", "1")
+
+    (one,) = data["skills"][0]["runs"]
+    assert (code, one["status"], one["loaded_skills"]) == (0, "completed", [])
+    assert one["reason"] == "no skill loaded in 200000 characters"
+    assert one["reply"] == "x" * 2000
+
+
 def test_dry_run_counts_requests_without_a_key(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

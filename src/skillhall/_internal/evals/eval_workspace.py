@@ -104,6 +104,12 @@ class EvalIteration:
                     if stored is not None:
                         yield stored
 
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other commands from doing the same runs or grades. Raises: Busy, OSError."""
+        with self.open_folder("") as folder, hold_lock(folder.lock(waits=False)):
+            yield
+
     def with_planned_repeats(self) -> EvalIteration:
         """Return a copy with the number of repeats in `plan.json`."""
         repeats = self.read_plan().get("repeats")

@@ -65,10 +65,12 @@ async def grade_iteration(
 ) -> GradedIteration:
     """Grade all runs of an iteration, and write its results.
 
-    Raises: OSError, ModelUnavailable if no request to the judge can succeed.
+    Raises: OSError, ModelUnavailable if no request to the judge can succeed; Busy if another
+    command grades it.
     """
     by_id = {case.id: case for case in cases}
     async with AsyncExitStack() as stack:
+        stack.enter_context(iteration.lock())
         process = await stack.enter_async_context(CheckProcess())
         graders: list[Grader] = [CheckGrader(process)]
         if options.scripts_of is not None:

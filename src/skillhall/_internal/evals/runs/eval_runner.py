@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.evals.eval_records import RunRecord, RunStatus
-from skillhall._internal.evals.eval_workspace import hold_lock
 from skillhall._internal.evals.run_agents.run_agent import RunOutcome, RunTask
 from skillhall._internal.evals.runs.case_files import collect_output_files, write_input_files
 from skillhall._internal.evals.runs.run_limits import RunSpending, SpendingLimitReached
@@ -94,7 +93,7 @@ class EvalRunner:
         Raises: OSError, ModelUnavailable if no run could succeed, such as without an API key; Busy
         if another process does the runs.
         """
-        with _lock_iteration(self.iteration), _create_folder() as folder:
+        with self.iteration.lock(), _create_folder() as folder:
             queue = iter([*enumerate(self._reuse_stored_runs())])
             folders = _RunFolders(self.plan, folder)
             try:
@@ -241,13 +240,6 @@ class _RunFolders:
             skills=self._skills[run.key.arm],
             limits=self._plan.limits,
         )
-
-
-@contextmanager
-def _lock_iteration(iteration: EvalIteration) -> Iterator[None]:
-    """Keep other processes from doing the same runs. Raises: Busy."""
-    with iteration.open_folder("") as folder, hold_lock(folder.lock(waits=False)):
-        yield
 
 
 @contextmanager

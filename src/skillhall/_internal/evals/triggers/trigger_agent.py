@@ -19,6 +19,7 @@ from skillhall._internal.evals.eval_records import RunStatus
 from skillhall._internal.evals.run_agents.agent_conversation import AgentConversation
 from skillhall._internal.evals.triggers.trigger_records import MAX_REQUESTS, TriggerReply
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
+from skillhall.errors import TooLarge
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.triggers.evaluated_skills import EvaluatedSkills
 
 MAX_REPLY_LENGTH = 2000  # characters that are stored
+_MAX_WRITTEN = 200_000  # characters; an agent that writes more has not loaded the skill
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class TriggerAgent:
         Raises: ModelUnavailable, if no query can be answered.
         """
         used = _UsedSkills(self.skills)
-        conversation = AgentConversation(self.skills, self.model, used.note_event)
+        conversation = AgentConversation(self.skills, self.model, used.note_event, _MAX_WRITTEN)
         conversation.tools.task = query
         status, reason = RunStatus.COMPLETED, ""
         try:
@@ -61,6 +63,8 @@ class TriggerAgent:
             status, reason = RunStatus.LIMITED, f"no reply in {self.timeout:g} seconds"
         except UsageLimitExceeded:
             reason = f"no skill loaded in {MAX_REQUESTS} requests"
+        except TooLarge:
+            reason = f"no skill loaded in {_MAX_WRITTEN} characters"
         except (AgentRunError, UserError) as error:
             unavailable = to_model_unavailable(error, self.model_name)
             if unavailable.code == "unauthenticated":
@@ -70,7 +74,7 @@ class TriggerAgent:
             status=status,
             loaded_skills=tuple(dict.fromkeys(used.names)),
             reason=reason,
-            reply=redact_secrets(conversation.reply or "")[:MAX_REPLY_LENGTH],
+            reply=redact_secrets(conversation.reply or conversation.written)[:MAX_REPLY_LENGTH],
             usage=conversation.read_usage(self.price),
         )
 

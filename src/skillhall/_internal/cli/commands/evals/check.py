@@ -27,10 +27,11 @@ _SHOWN_NAMES = 10  # of skills without evals; --json has all of them
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @flag("-v", "--verbose", help="Show accepted findings too.")
 def command(*, paths: tuple[str, ...], output_format: str, verbose: bool) -> CommandResult:
-    """Check the eval files of the skills at each PATH, without running anything.
+    """Check the eval files of the skills at each PATH.
 
-    PATH is a skill's folder or a folder of skills; without PATH, the default skill folders are
-    checked. The exit code is 1 if there is a problem. A skill without evals is not a problem.
+    Nothing is run. PATH is a skill's folder or a folder of skills; without PATH, the default skill
+    folders are checked. The exit code is 1 if there is a problem. A skill without evals is not a
+    problem.
     """
     settings = read_settings()
     report = check_eval_files(paths, settings)

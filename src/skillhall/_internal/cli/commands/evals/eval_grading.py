@@ -253,7 +253,7 @@ def serialize_graded(skill: GradedSkill) -> Mapping[str, object]:
 
 
 def add_grades(result: CommandResult, skills: Sequence[GradedSkill]) -> CommandResult:
-    """Return the result of `eval run` with the grades.
+    """Return the result of a command with the grades of its skills.
 
     A failed gate, or a limit that stopped the judge, makes the exit code 1.
     """

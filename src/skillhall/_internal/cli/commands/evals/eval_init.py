@@ -35,10 +35,10 @@ from skillhall.errors import Conflict
 @flag("--force", help="Replace existing eval files.")
 @skill_search_options
 def command(*, skill: str, model: str | None, force: bool, search: SearchOptions) -> CommandResult:
-    """Write drafts of evals/evals.json and evals/triggers.json for SKILL, a name or a folder.
+    """Write drafts of the eval files of SKILL, a name or a folder.
 
-    Without --model, the drafts are templates with the headings of the skill, which you complete.
-    Review a model's drafts before you use them.
+    They are evals/evals.json and evals/triggers.json. Without --model, the drafts are templates
+    with the headings of the skill, which you complete. Review a model's drafts before you use them.
     """
     folder = read_skill_folder(_find_folder(skill, search))
     draft = (

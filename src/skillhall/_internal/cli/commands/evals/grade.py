@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.evals.eval_grading import (
     GradingRequest,
     GradingTarget,
-    describe_failed_gates,
+    add_grades,
     describe_missing_verdicts,
-    format_graded,
     grade_skills,
     grading_options,
     open_judge,
-    serialize_graded,
     write_reports,
 )
+from skillhall._internal.cli.commands.evals.eval_model import price_option, require_price
 from skillhall._internal.cli.commands.evals.eval_skills import find_eval_skills
 from skillhall._internal.cli.commands.evals.report_files import ReportFiles, report_options
-from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
+from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.evals.eval_workspace import EvalWorkspace
 from skillhall._internal.evals.grading.iteration_grading import DEFAULT_JOBS
 from skillhall._internal.evals.grading.skill_grading import GradingOptions
 from skillhall._internal.evals.runs.evaluated_skill import read_evaluated_skill
+from skillhall._internal.evals.runs.run_limits import ModelPrice, RunSpending
 from skillhall._internal.skill.evals.eval_check import EVALS_PATH
 from skillhall._internal.skill.evals.eval_file import parse_eval_file
 
@@ -50,6 +52,16 @@ from skillhall._internal.skill.evals.eval_file import parse_eval_file
 @click.option(
     "--results", default="", metavar="DIR", help="Read results here.  [default: next to the skill]"
 )
+@click.option(
+    "--max-tokens", type=click.IntRange(1), metavar="N", help="Stop judging after N tokens."
+)
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(0, min_open=True),
+    metavar="DOLLARS",
+    help="Stop judging after this cost in US dollars.",
+)
+@price_option
 @flag("--allow-scripts", help="Let the skills' scripts check the outputs, in a sandbox.")
 @report_options
 def command(
@@ -59,10 +71,13 @@ def command(
     grading: GradingRequest,
     jobs: int,
     results: str,
+    max_tokens: int | None,
+    max_cost: float | None,
+    price: ModelPrice | None,
     allow_scripts: bool,
     reports: ReportFiles,
 ) -> CommandResult:
-    """Grade the stored runs of the skills at each PATH, and summarize the results.
+    """Grade the stored runs of the skills at each PATH.
 
     Assertions are read from the eval files as they are now. Stored verdicts about unchanged
     assertions are reused.
@@ -80,29 +95,18 @@ def command(
     ]
     cases = [case for target in targets for case in target.cases]
     judge = open_judge(grading, settings.model, cases)
-    options = GradingOptions(judge=judge, compares_pairs=grading.is_compared, jobs=jobs)
+    if judge is not None:
+        judge = replace(judge, price=price or judge.price)
+        require_price(judge.price, max_cost)
+    spending = RunSpending(max_tokens, max_cost)
+    options = GradingOptions(
+        judge=judge, compares_pairs=grading.is_compared, jobs=jobs, spend=spending.add
+    )
     skills = grade_skills(targets, options, grading.gates)
     write_reports(reports, targets, skills)
-    failed = describe_failed_gates(one.gates for one in skills)
-    return CommandResult(
-        {
-            "skills": [
-                {
-                    "name": target.name,
-                    "iteration": str(target.iteration.path),
-                    **serialize_graded(one),
-                }
-                for target, one in zip(targets, skills, strict=True)
-            ]
-        },
-        error=ErrorInfo("gate_failed", failed) if failed else None,
-        exit_code=1 if failed else 0,
-        lines=[line for one in skills for line in format_graded(one)],
-        warnings=[
-            *describe_missing_verdicts(skills, has_judge=judge is not None),
-            *([failed] if failed else []),
-        ],
-    )
+    rows = [{"name": one.name, "iteration": str(one.iteration.path)} for one in targets]
+    warnings = describe_missing_verdicts(skills, has_judge=judge is not None)
+    return add_grades(CommandResult({"skills": rows}, warnings=warnings), skills)
 
 
 def _find_target(

@@ -37,10 +37,10 @@ _FORMATS = ["text", "json", "junit", "markdown", "html"]
 def command(
     *, paths: tuple[str, ...], results: str, gate: tuple[Gate, ...], output_format: str
 ) -> CommandResult:
-    """Report the newest stored results of the skills at each PATH, without running anything.
+    """Report the newest results of the skills at each PATH.
 
-    junit is for the test views of CI systems, markdown for pull requests, and html is one page
-    with plots and transcripts.
+    Nothing is run. junit is for the test views of CI systems, markdown for pull requests, and html
+    is one page with plots and transcripts.
     """
     settings = read_settings()
     results = results or settings.eval_results

@@ -185,12 +185,12 @@ def command(
     reports: ReportFiles,
     dry_run: bool,
 ) -> CommandResult:
-    """Run the test cases of the skills at each PATH, with the skill and without it.
+    """Run the test cases of the skills at each PATH.
 
-    Each run has its own folder with the input files of the case. Results are stored next to the
-    skill. An interrupted command continues where it stopped, and equal runs are not repeated.
-    The assertions are graded at the end. The --judge model grades text assertions; without
-    --judge, the --model model does.
+    Each case runs with the skill and without it. Each run has its own folder with the input files
+    of the case. Results are stored next to the skill. An interrupted command continues where it
+    stopped, and equal runs are not repeated. The assertions are graded at the end. The --judge
+    model grades text assertions; without --judge, the --model model does.
     """
     settings = read_settings()
     if replay and (model or agent_command or fresh):
