@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,17 @@ from jsonschema_rs import Draft202012Validator, meta
 
 from skillhall._internal.evals.eval_records import Arm, RunKey, RunRecord, RunStatus, RunUsage
 from skillhall._internal.evals.eval_schemas import SCHEMAS, read_schema
+from skillhall._internal.evals.eval_workspace import EvalWorkspace
+from skillhall._internal.evals.pair_comparison import Choice, OrderedChoice, PairComparison
+from skillhall._internal.evals.preference_summary import summarize_preferences
 from skillhall._internal.evals.run_files import render_run, render_timing
+from skillhall._internal.evals.summary_files import serialize_summary, summarize_iteration
 from skillhall._internal.evals.triggers.trigger_files import TriggerResult, serialize_result
 from skillhall._internal.evals.triggers.trigger_records import TriggerReply, TriggerRun
 from skillhall._internal.skill.evals.eval_draft import build_template
 from skillhall._internal.skill.evals.eval_file import TriggerQuery
 from skillhall._internal.skill.parser import parse_skill
+from tests.support.eval_results import make_helpful_runs, store_runs
 
 GUIDE = Path(__file__).parents[3] / "docs/guides/evals.md"
 # The examples in the guide of agentskills.io.
@@ -76,6 +82,26 @@ def test_files_of_a_run_are_valid() -> None:
     record = RunRecord(key=RunKey("1", Arm.WITH_SKILL, 1), status=RunStatus.COMPLETED, usage=usage)
     validator("run").validate(json.loads(render_run(record, "sha256:00")))
     validator("timing").validate(json.loads(render_timing(usage)))
+
+
+@pytest.mark.parametrize("cases", [0, 2, 6])
+def test_files_of_a_graded_iteration_are_valid(tmp_path: Path, cases: int) -> None:
+    iteration = store_runs(EvalWorkspace(tmp_path), make_helpful_runs(cases))
+    key = RunKey("1", Arm.WITHOUT_SKILL, 1)
+    if cases:
+        validator("verdicts").validate(
+            iteration.read_json(f"{iteration.run_path(key)}/verdicts.json")
+        )
+    choice = OrderedChoice(Choice.FIRST, "Because.")
+    pair = PairComparison(
+        key=key, digest="sha256:0", skill_first=choice, skill_second=choice, usage=RunUsage()
+    )
+    preference = summarize_preferences(Arm.WITHOUT_SKILL, [pair])
+    assert preference is not None
+    summary = replace(summarize_iteration(iteration), preferences=(preference,))
+    value = json.loads(json.dumps(serialize_summary(summary)))
+    validator("summary").validate(value)
+    assert not validator("summary").is_valid({**value, "differences": [{}]})
 
 
 def test_documented_timing_is_written_byte_for_byte() -> None:

@@ -11,7 +11,9 @@ SCHEMAS = {
     "run": "run.json of a run",
     "timing": "timing.json of a run",
     "grading": "grading.json of a run",
+    "verdicts": "verdicts.json of a run",
     "benchmark": "benchmark.json of an iteration",
+    "summary": "summary.json of an iteration",
     "trigger-result": "triggers.json of an iteration",
 }
 
