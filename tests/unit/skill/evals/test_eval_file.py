@@ -11,6 +11,7 @@ from skillhall._internal.skill.evals.eval_file import (
     MAX_ENTRIES,
     MAX_EVAL_FILE_BYTES,
     MAX_FINDINGS,
+    TriggerQuery,
     parse_eval_file,
     parse_trigger_file,
 )
@@ -29,6 +30,7 @@ DOCUMENTED = """{
 }
 """
 CASE = '"id": 1, "prompt": "p"'
+QUERY = '{"query": "a", "should_trigger": true}'
 
 
 def codes_and_lines(text: str | bytes) -> list[tuple[str, int | None]]:
@@ -75,6 +77,10 @@ def test_expectations_of_newer_guides_are_assertions() -> None:
         ('{"evals": [{' + CASE + '}],\n"version": 1}', "eval-unknown-key", 2),
         ('{\n"skill_name": "other", "evals": [{' + CASE + "}]}", "eval-skill-name", 2),
         ('{\n"skill_name": null, "evals": [{' + CASE + "}]}", "eval-skill-name", 2),
+        (case(CASE + ',\n"query": "q"'), "eval-variant", 3),
+        (case(CASE + ', "expected_output": "e",\n"expected": "f"'), "eval-variant", 3),
+        (case(CASE + ', "assertions": ["a"],\n"expectations": ["b"]'), "eval-variant", 3),
+        ('{"evals": [{' + CASE + '}],\n"cases": []}', "eval-variant", 2),
         ("", "eval-json", 1),
         ("\n{", "eval-json", 2),
         ("// comment\n{}", "eval-json", 1),
@@ -148,6 +154,23 @@ def test_long_list_of_findings_ends_with_their_number(entry: object, last: str) 
     assert found[-1].code.value == last
 
 
+def test_key_that_is_ignored_and_an_empty_id_are_named() -> None:
+    text = case('"id": "", "prompt": "p", "input": "q"')
+
+    assert [finding.message for finding in parse_eval_file(text.encode(), "csv").findings] == [
+        "'id' is empty",
+        "'input' is ignored, because there is 'prompt'",
+    ]
+
+
+def test_query_with_two_answers_is_in_the_result_once() -> None:
+    data = f"[{QUERY}, {QUERY.replace('true', 'false')}]".encode()
+    parsed = parse_trigger_file(data, "csv")
+
+    assert parsed.queries == (TriggerQuery("a", should_trigger=True),)
+    assert parsed.findings[0].message == "the query in line 1 has another 'should_trigger'"
+
+
 def test_trigger_list_is_read_without_findings() -> None:
     data = b'[{"query": "a", "should_trigger": true}, {"query": "b", "should_trigger": false}]'
     parsed = parse_trigger_file(data, "csv")
@@ -169,6 +192,9 @@ def test_trigger_list_is_read_without_findings() -> None:
         ('[\n{"query": "a"}]', "eval-form", 2),
         ('[\n{"query": "a",\n"should_trigger": "yes"}]', "eval-form", 3),
         ('[\n{"should_trigger": true}]', "eval-form", 2),
+        (f"[{QUERY},\n{QUERY}]", "eval-variant", 2),
+        (f"[{QUERY},\n{QUERY.replace('true', 'false')}]", "eval-form", 2),
+        ('{"should_trigger": ["a"]}', "eval-form", 1),
         ("[]", "eval-form", 1),
         ("[\n1]", "eval-form", 2),
         ("[\n}", "eval-json", 2),

@@ -112,6 +112,7 @@ class _Reader:
         self.findings: list[Finding] = []
         self.lines: dict[KeyPath, int] = {}
         self.ids: dict[str, int] = {}  # the line of each id
+        self.queries: dict[str, tuple[TriggerQuery, int]] = {}  # by text, with the line
         self.document = self._parse(data)
 
     def limited_findings(self) -> tuple[Finding, ...]:
@@ -172,7 +173,19 @@ class _Reader:
             path = (*entry.path, "should_trigger")
             self._add(Code.EVAL_FORM, f"'should_trigger' {problem}", path, "use true or false")
             return None
-        return TriggerQuery(query, should_trigger) if query else None
+        return self._add_query(TriggerQuery(query, should_trigger), entry.path) if query else None
+
+    def _add_query(self, query: TriggerQuery, path: KeyPath) -> TriggerQuery | None:
+        """Return the query; `None` if it is in the file already."""
+        first = self.queries.setdefault(query.query, (query, self._line(path)))
+        if first[0] is query:
+            return query
+        if first[0] == query:
+            self._add(Code.EVAL_VARIANT, f"the query is already in line {first[1]}", path)
+        else:
+            message = f"the query in line {first[1]} has another 'should_trigger'"
+            self._add(Code.EVAL_FORM, message, path, "remove one of them")
+        return None
 
     def _parse(self, data: bytes) -> object | None:
         if len(data) > MAX_EVAL_FILE_BYTES:
@@ -237,9 +250,10 @@ class _Reader:
         if "skill_name" in document and name != skill_name:
             message = f"'skill_name' is {str(name)[:100]!r}, but the skill is {skill_name!r}"
             self._add(Code.EVAL_SKILL_NAME, message, ("skill_name",))
-        key = next((key for key in _LIST_KEYS if key in document), None)
+        key = self._choose_key(top, _LIST_KEYS)
         if key is None:
-            self._add(Code.EVAL_FORM, "the document has no list 'evals'", ())
+            name = "queries" if is_list_expected else _LIST_KEYS[0]
+            self._add(Code.EVAL_FORM, f"the document has no list {name!r}", ())
             return None, ()
         if is_list_expected:
             message = f"the queries are in {key!r} instead of a list"
@@ -260,7 +274,10 @@ class _Reader:
             self._add(Code.EVAL_VARIANT, "the case has no 'id'; its number is used", path)
             return str(int(entry.path[-1]) + 1)
         is_number = isinstance(value, int) and not isinstance(value, bool)
-        if not is_number and not (isinstance(value, str) and value.strip()):
+        if isinstance(value, str) and not value.strip():
+            self._add(Code.EVAL_FORM, "'id' is empty", path)
+            return ""
+        if not is_number and not isinstance(value, str):
             message = f"'id' must be a number or text, not {_describe(value)}"
             self._add(Code.EVAL_FORM, message, path)
             return ""
@@ -273,7 +290,7 @@ class _Reader:
 
     def _read_text(self, entry: _Object, keys: Sequence[str], *, is_required: bool = True) -> str:
         """Return the text at the first of `keys` that is set; "" if it cannot be used."""
-        key = next((key for key in keys if key in entry.fields), None)
+        key = self._choose_key(entry, keys)
         if key is None:
             if is_required:
                 self._add(Code.EVAL_FORM, f"{keys[0]!r} is missing", entry.path)
@@ -282,6 +299,14 @@ class _Reader:
         if key != keys[0]:
             self._add(Code.EVAL_VARIANT, f"{key!r} is read as {keys[0]!r}", path)
         return self._check_text(value, f"{key!r}", path)
+
+    def _choose_key(self, entry: _Object, keys: Sequence[str]) -> str | None:
+        """Return the first of `keys` that is set, and report that the others are ignored."""
+        found = [key for key in keys if key in entry.fields]
+        for key in found[1:]:
+            message = f"{key!r} is ignored, because there is {found[0]!r}"
+            self._add(Code.EVAL_VARIANT, message, (*entry.path, key), "use one of them")
+        return next(iter(found), None)
 
     def _check_text(self, value: object, label: str, path: KeyPath) -> str:
         if not isinstance(value, str):
@@ -322,7 +347,7 @@ class _Reader:
 
     def _read_assertions(self, entry: _Object) -> tuple[EvalAssertion, ...]:
         # Versions of the guide differ in the name of the key, so neither is a deviation.
-        key = next((key for key in _ASSERTION_KEYS if key in entry.fields), _ASSERTION_KEYS[0])
+        key = self._choose_key(entry, _ASSERTION_KEYS) or _ASSERTION_KEYS[0]
         assertions = (
             self._read_assertion(value, (*entry.path, key, number))
             for number, value in enumerate(self._read_list(entry, key))
