@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.evals.eval_records import Arm
-from skillhall._internal.evals.reports.skill_results import format_cost, format_number
+from skillhall._internal.evals.reports.skill_results import ARM_NAMES, format_cost, format_number
 from skillhall._internal.evals.statistics import Interval
 
 if TYPE_CHECKING:
@@ -14,12 +14,7 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.reports.skill_results import Sign
 
 DIFFERENCE = "difference"  # of the arms with and without the skill
-RATE_LABELS = {
-    Arm.WITH_SKILL: "with the skill",
-    Arm.WITHOUT_SKILL: "without it",
-    Arm.OLD_SKILL: "with the old version",
-    DIFFERENCE: "difference",
-}
+ROW_NAMES = {str(arm): name for arm, name in ARM_NAMES.items()} | {DIFFERENCE: DIFFERENCE}
 MODEL_HEADS = ("Model", "Runs", "Pass rate", "Tokens per run", "Seconds per run", "Cost per run")
 
 
@@ -71,7 +66,7 @@ class RunMeans(NamedTuple):
 
 
 class ModelRow(NamedTuple):
-    """The texts of a row in a table of models. `name` is a key of `RATE_LABELS`."""
+    """The texts of a row in a table of models. `name` is a key of `ROW_NAMES`."""
 
     model: str
     name: str
@@ -120,8 +115,4 @@ class ModelOverview(NamedTuple):
 
 def list_table_rows(models: Iterable[ModelOverview]) -> list[tuple[str, ...]]:
     """Return the cells of a table with `MODEL_HEADS`."""
-    return [
-        (row.model, RATE_LABELS.get(row.name, row.name), *row[2:])
-        for one in models
-        for row in one.list_rows()
-    ]
+    return [(row.model, ROW_NAMES[row.name], *row[2:]) for one in models for row in one.list_rows()]

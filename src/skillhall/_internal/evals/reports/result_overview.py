@@ -14,7 +14,6 @@ from skillhall._internal.evals.eval_summary import ArmVerdict
 from skillhall._internal.evals.eval_workspace import EvalWorkspace
 from skillhall._internal.evals.reports.model_overview import (
     DIFFERENCE,
-    RATE_LABELS,
     ModelOverview,
     OverviewRate,
     RunMeans,
@@ -35,8 +34,10 @@ _MAX_ITERATIONS = 20  # that are searched, the newest first
 _SHORT_DIGEST = len("sha256:") + 12
 _TRIGGER_RATES = ("recall", "precision", "false_triggers")
 _LABELS = {
-    **RATE_LABELS,
     Arm.WITH_SKILL: "pass rate with the skill",
+    Arm.WITHOUT_SKILL: "without it",
+    Arm.OLD_SKILL: "with the old version",
+    DIFFERENCE: "difference",
     "recall": "trigger recall",
     "precision": "precision",
     "false_triggers": "false triggers",

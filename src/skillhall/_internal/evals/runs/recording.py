@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 from skillhall._internal.evals.eval_records import RunStatus
 from skillhall._internal.evals.eval_workspace import PLAN_FILE, EvalIteration, EvalWorkspace
 from skillhall._internal.evals.run_agents.run_agent import RunOutcome
+from skillhall._internal.evals.run_files import read_field
 from skillhall._internal.evals.runs.case_files import select_input_files
 from skillhall._internal.evals.runs.eval_plan import EvalPlan, PlannedCase
 from skillhall._internal.evals.runs.evaluated_skill import EvaluatedSkill, read_evaluated_skill
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.run_agents.run_agent import RunTask
 
 _NOT_RECORDED = "no run is recorded for this version of the skill, the case and its input files"
-_T = TypeVar("_T")
 
 
 class ReplayAgent:
@@ -84,19 +84,19 @@ def read_recorded_plan(
     file = str(recording.path / PLAN_FILE)
     plan = recording.read_plan()
     try:
-        limits = _read(plan, "limits", dict)
+        limits = read_field(plan, "limits", dict)
         skill = read_evaluated_skill(name, path)
         old = plan.get("old_skill")
         return EvalPlan(
             skill=skill,
             old_skill=None if old is None else _read_skill(old),
-            other_skills=tuple(map(_read_skill, _read(plan, "other_skills", list))),
+            other_skills=tuple(map(_read_skill, read_field(plan, "other_skills", list))),
             cases=tuple(
                 PlannedCase(case=case, inputs=select_input_files(case, skill.files))
                 for case in read_cases(skill, case_ids)
             ),
             repeats=recording.repeats,
-            agent=_read(plan, "agent", dict),
+            agent=read_field(plan, "agent", dict),
             limits=RunLimits(
                 timeout=float(limits["timeout"]),
                 max_requests=int(limits["max_requests"]),
@@ -111,16 +111,9 @@ def _read_skill(value: object) -> EvaluatedSkill:
     if not isinstance(value, dict):
         raise TypeError
     return EvaluatedSkill(
-        name=_read(value, "name", str),
-        folder=_read(value, "folder", str),
-        label=_read(value, "label", str),
-        digest=_read(value, "digest", str),
-        agent_digest=_read(value, "agent_digest", str),
+        name=read_field(value, "name", str),
+        folder=read_field(value, "folder", str),
+        label=read_field(value, "label", str),
+        digest=read_field(value, "digest", str),
+        agent_digest=read_field(value, "agent_digest", str),
     )
-
-
-def _read(fields: Mapping[str, object], name: str, kind: type[_T]) -> _T:
-    value = fields[name]
-    if not isinstance(value, kind):
-        raise TypeError(name)
-    return value

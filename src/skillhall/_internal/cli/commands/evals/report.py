@@ -18,7 +18,7 @@ from skillhall._internal.cli.options import json_command
 from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.evals.eval_workspace import EvalWorkspace
 from skillhall._internal.evals.gates import Gate
-from skillhall._internal.evals.reports.model_overview import RATE_LABELS
+from skillhall._internal.evals.reports.model_overview import ROW_NAMES
 from skillhall._internal.evals.reports.skill_results import UNKNOWN, SkillResults
 from skillhall._internal.evals.reports.stored_results import (
     read_skill_results,
@@ -74,7 +74,7 @@ def _iter_lines(results: SkillResults) -> Iterator[str]:
         for row in (row for one in others for row in one.list_rows()):
             cost = "" if row.cost == UNKNOWN else f", {row.cost}"
             used = f"{row.tokens} tokens, {row.seconds} s{cost} per run"
-            yield f"  {row.model}, {RATE_LABELS[row.name]}: {row.rate}; {used}"
+            yield f"  {row.model}, {ROW_NAMES[row.name]}: {row.rate}; {used}"
     if results.triggers is not None:
         yield from format_result(results.triggers.score)
     yield from (f"  gate {gate}" for gate in results.gates)
