@@ -78,6 +78,21 @@ def test_eval_check_refuses_a_linked_file(
     assert "reject[eval-unreadable]" in capsys.readouterr().out
 
 
+def test_skill_is_found_by_its_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("csv", "pdf"):
+        add_evals(make_skill(tmp_path / ".agents/skills", name), GOOD)
+
+    assert run(["eval", "check", "csv"]) == 0
+    assert capsys.readouterr().out.startswith("csv: 1 case")
+    assert run(["eval", "check", "cvs"]) == 4
+    assert "did you mean 'csv'?" in capsys.readouterr().err
+    assert run(["eval", "check", "./csv"]) == 4
+    assert "there is no file './csv'" in capsys.readouterr().err
+
+
 def test_eval_check_of_a_folder_without_skills_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

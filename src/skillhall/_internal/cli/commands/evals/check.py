@@ -12,6 +12,7 @@ from skillhall._internal.cli.commands.author.report_formats import (
     format_text,
     to_sarif_results,
 )
+from skillhall._internal.cli.commands.evals.eval_skills import resolve_names
 from skillhall._internal.cli.errors import ErrorInfo
 from skillhall._internal.cli.json_output import print_json_value
 from skillhall._internal.cli.options import flag, json_command
@@ -24,17 +25,16 @@ _SHOWN_NAMES = 10  # of skills without evals; --json has all of them
 
 
 @json_command("check", "skillhall eval check ./skills", formats=_FORMATS)
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[SKILL]...")
 @flag("-v", "--verbose", help="Show accepted findings too.")
 def command(*, paths: tuple[str, ...], output_format: str, verbose: bool) -> CommandResult:
-    """Check the eval files of the skills at each PATH.
+    """Check the eval files of each SKILL, without running anything.
 
-    Nothing is run. PATH is a skill's folder or a folder of skills; without PATH, the default skill
-    folders are checked. The exit code is 1 if there is a problem. A skill without evals is not a
-    problem.
+    SKILL is a name, a folder or a folder of skills; without SKILL, the default skill folders are
+    checked. The exit code is 1 if there is a problem. A skill without evals is not a problem.
     """
     settings = read_settings()
-    report = check_eval_files(paths, settings)
+    report = check_eval_files(resolve_names(paths, settings), settings)
     working_directory = settings.working_directory
     shown = [one for one in report.findings if verbose or one.effect is not Effect.ACCEPT]
     if output_format == "sarif":

@@ -33,7 +33,7 @@ from skillhall._internal.skill.evals.eval_file import parse_eval_file
 
 
 @json_command("grade", "skillhall eval grade ./skills/csv-report --judge openai-chat:gpt-5")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[SKILL]...")
 @click.option(
     "--iteration",
     type=click.IntRange(1),
@@ -77,10 +77,10 @@ def command(
     allow_scripts: bool,
     reports: ReportFiles,
 ) -> CommandResult:
-    """Grade the stored runs of the skills at each PATH.
+    """Grade the stored runs of each SKILL again.
 
-    Assertions are read from the eval files as they are now. Stored verdicts about unchanged
-    assertions are reused.
+    SKILL is a name, a folder or a folder of skills. Assertions are read from the eval files as they
+    are now. Stored verdicts about unchanged assertions are reused.
     """
     settings = read_settings()
     targets = [

@@ -10,6 +10,7 @@ from skillhall._internal.cli.commands.evals.eval_grading import (
     describe_failed_gates,
     gate_option,
 )
+from skillhall._internal.cli.commands.evals.eval_skills import resolve_names
 from skillhall._internal.cli.commands.evals.report_files import render_report
 from skillhall._internal.cli.commands.evals.summary_output import format_summary
 from skillhall._internal.cli.commands.evals.trigger_output import format_result
@@ -29,7 +30,7 @@ _FORMATS = ["text", "json", "junit", "markdown", "html"]
 
 
 @json_command("report", "skillhall eval report --format html > report.html", formats=_FORMATS)
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[SKILL]...")
 @click.option(
     "--results", default="", metavar="DIR", help="Read results here.  [default: next to the skill]"
 )
@@ -37,16 +38,16 @@ _FORMATS = ["text", "json", "junit", "markdown", "html"]
 def command(
     *, paths: tuple[str, ...], results: str, gate: tuple[Gate, ...], output_format: str
 ) -> CommandResult:
-    """Report the newest results of the skills at each PATH.
+    """Report the newest results of each SKILL.
 
-    Nothing is run. junit is for the test views of CI systems, markdown for pull requests, and html
-    is one page with plots and transcripts.
+    Nothing is run. SKILL is a name, a folder or a folder of skills. junit is for the test views of
+    CI systems, markdown for pull requests, and html is one page with plots and transcripts.
     """
     settings = read_settings()
     results = results or settings.eval_results
     stored = [
         read_skill_results(one.name, one.path, EvalWorkspace.of_skill(one.path, results), gate)
-        for one in check_eval_files(paths, settings).skills
+        for one in check_eval_files(resolve_names(paths, settings), settings).skills
     ]
     found = [one for one in stored if not one.is_empty]
     if not found:

@@ -63,7 +63,7 @@ _UNKNOWN_PRICE = "--max-cost needs the price of the judge, which is not known"
 
 
 @json_command("run", "skillhall eval run ./skills/csv-report --model openai-chat:gpt-5")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[SKILL]...")
 @click.option("--model", metavar="PROVIDER:NAME", help="Run the cases with this model.")
 @click.option("--case", "case_ids", multiple=True, metavar="ID", help="Run only this case.")
 @click.option(
@@ -185,12 +185,13 @@ def command(
     reports: ReportFiles,
     dry_run: bool,
 ) -> CommandResult:
-    """Run the test cases of the skills at each PATH.
+    """Run the test cases of each SKILL.
 
-    Each case runs with the skill and without it. Each run has its own folder with the input files
-    of the case. Results are stored next to the skill. An interrupted command continues where it
-    stopped, and equal runs are not repeated. The assertions are graded at the end. The --judge
-    model grades text assertions; without --judge, the --model model does.
+    SKILL is a name, a folder or a folder of skills. Each case runs with the skill and without it.
+    Each run has its own folder with the input files of the case. Results are stored next to the
+    skill. An interrupted command continues where it stopped, and equal runs are not repeated. The
+    assertions are graded at the end. The --judge model grades text assertions; without --judge, the
+    --model model does.
     """
     settings = read_settings()
     if replay and (model or agent_command or fresh):
