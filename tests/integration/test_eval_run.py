@@ -220,6 +220,19 @@ def test_old_version_is_a_third_arm(
     assert "Reply with the sum." in transcript[5]["content"]
 
 
+def test_plan_says_whether_it_has_all_cases(
+    project: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skill = make_eval_skill(project / "skills", [make_case("a"), make_case("b")])
+    found = []
+    for selected in (["--case", "a"], ["--case", "a", "--case", "b"], []):
+        result = run_eval(capsys, skill, "--model", MODEL, "--repeats", "1", *selected)
+        plan = read_json(Path(result.skill["iteration"]) / "plan.json")
+        found.append((len(plan["cases"]), plan["complete"], result.skill["summary"]["complete"]))
+
+    assert found == [(1, False, False), (2, True, True), (2, True, True)]
+
+
 def test_dry_run_counts_without_requests(
     skill: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -158,15 +158,16 @@ def store_runs(
     runs: Sequence[GradedRun],
     digest: str = DIGEST,
     repeats: int = 3,
-    model: str = "openai-chat:gpt-5",
+    **plan_fields: object,
 ) -> EvalIteration:
     """Store runs with their verdicts, transcripts and summary in a new iteration."""
     plan = {
         "skill_name": "csv",
         "skill_digest": digest,
-        "agent": {"model": model},
+        "agent": {"model": "openai-chat:gpt-5"},
         "repeats": repeats,
         "cases": [{"id": "1", "prompt": "Sum a.csv"}],
+        **plan_fields,
     }
     iteration = workspace.create_iteration(plan, repeats)
     for graded in runs:

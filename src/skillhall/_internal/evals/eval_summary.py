@@ -55,6 +55,7 @@ class EvalSubject:
     agent: str  # the model, or the command of an external agent
     repeats: int
     judge: str = ""  # the model that judged, or several; "" without one
+    is_complete: bool = True  # has all cases of the skill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

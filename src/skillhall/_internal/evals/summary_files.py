@@ -62,6 +62,7 @@ def read_subject(iteration: EvalIteration) -> EvalSubject:
         skill_digest=str(plan.get("skill_digest", "")),
         agent=_describe_agent(agent),
         repeats=iteration.repeats,
+        is_complete=plan.get("complete") is not False,
     )
 
 
@@ -91,6 +92,7 @@ def serialize_summary(summary: EvalSummary) -> dict[str, object]:
         "agent": subject.agent,
         "judge": subject.judge,
         "repeats": subject.repeats,
+        "complete": subject.is_complete,
         "arms": {str(arm.arm): _serialize_arm(arm) for arm in summary.arms},
         "differences": [serialize_difference(one) for one in summary.differences],
         "preferences": [_serialize_preference(one) for one in summary.preferences],

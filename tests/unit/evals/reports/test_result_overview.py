@@ -65,7 +65,7 @@ def test_each_model_has_its_newest_rates_and_the_means_of_its_runs(
     workspace: EvalWorkspace,
 ) -> None:
     for cases, model in ((2, "a"), (6, "a"), (4, "b")):
-        store_runs(workspace, make_helpful_runs(cases), model=model)
+        store_runs(workspace, make_helpful_runs(cases), agent={"model": model})
     write_trigger_result(workspace.create_iteration({}, 1), make_trigger_result())
     overview = find_overview(workspace, "csv", DIGEST)
 
@@ -81,6 +81,17 @@ def test_each_model_has_its_newest_rates_and_the_means_of_its_runs(
         ("a", "without_skill", "0.17 (0.03 to 0.56)", "1,000", "1.50", "$0.0020"),
         ("a", "difference", "+0.83 (+0.33 to +1.00)", "+0.00", "+0.00", "+$0.0000"),
     ]
+
+
+def test_selected_cases_do_not_replace_the_results_of_all(workspace: EvalWorkspace) -> None:
+    store_runs(workspace, make_helpful_runs(cases=1), complete=False)
+    assert find_overview(workspace, "csv", DIGEST) is not None
+    store_runs(workspace, make_helpful_runs())
+    store_runs(workspace, make_helpful_runs(cases=1), complete=False)
+    overview = find_overview(workspace, "csv", DIGEST)
+
+    assert overview is not None
+    assert overview.verdicts == ("better",)
 
 
 def test_newest_result_of_the_same_files_counts(workspace: EvalWorkspace) -> None:

@@ -49,12 +49,27 @@ def test_workspace_without_results_is_empty(tmp_path: Path) -> None:
     assert not results.read_transcript(RunKey("1", Arm.WITH_SKILL, 1))
 
 
+def test_selected_cases_are_shown_only_without_other_results(tmp_path: Path) -> None:
+    skill, workspace = make_skill(tmp_path, "csv"), EvalWorkspace(tmp_path / "csv-workspace")
+    sizes = []
+    for cases, is_complete in ((1, False), (6, True), (2, False)):
+        store_runs(workspace, make_helpful_runs(cases), complete=is_complete)
+        summary = read_skill_results("csv", str(skill), workspace).summary
+        sizes.append(0 if summary is None else len(summary.cases))
+    store_runs(workspace, make_helpful_runs(2), "sha256:1", complete=False)
+    newer = read_skill_results("csv", str(skill), workspace).summary
+
+    assert sizes == [1, 6, 6]
+    assert newer is not None
+    assert newer.subject.skill_digest == "sha256:1"
+
+
 def test_reports_of_several_models_have_a_table(tmp_path: Path) -> None:
     skill = make_skill(tmp_path, "csv")
     digest = read_evaluated_skill("csv", str(skill)).digest
     workspace = EvalWorkspace.of_skill(str(skill))
     for model in ("a", "b"):
-        store_runs(workspace, make_helpful_runs(), digest, model=model)
+        store_runs(workspace, make_helpful_runs(), digest, agent={"model": model})
     results = read_skill_results("csv", str(skill), workspace)
 
     assert [one.model for one in results.models] == ["b", "a"]

@@ -89,6 +89,7 @@ class _Part(NamedTuple):
     rates: tuple[OverviewRate, ...]
     verdicts: tuple[str, ...]
     cases: ModelOverview | None = None
+    is_complete: bool = True  # has all cases
 
 
 def find_skill_overview(
@@ -114,7 +115,9 @@ def find_overview(workspace: EvalWorkspace, name: str, digest: str) -> ResultOve
     """
     newest_first = workspace.iterations()[: -_MAX_ITERATIONS - 1 : -1]
     parts = [part for iteration in newest_first for part in _read_parts(iteration)]
+    # The newest come first, but a few selected cases do not replace the results of all.
     parts = [part for part in parts if part.name == name]
+    parts.sort(key=lambda part: not part.is_complete)
     if not parts:
         return None
     shown = digest if any(part.digest == digest for part in parts) else parts[0].digest
@@ -173,6 +176,7 @@ def _parse_summary(value: Mapping[str, object]) -> _Part:
         tuple(rates),
         (_describe(comparison),) if comparison else (),
         ModelOverview(model, tuple(rates), comparison, means),
+        value.get("complete") is not False,
     )
 
 

@@ -51,8 +51,7 @@ def read_skill_results(
     Raises: SkillhallError if a file of the skill cannot be read.
     """
     iterations = workspace.iterations()
-    candidates = reversed(iterations) if iteration is None else (iteration,)
-    graded = next((one for one in candidates if any(GradedRuns(one))), None)
+    graded = _find_graded(iterations if iteration is None else [iteration])
     summary = None if graded is None else summarize_iteration(graded)
     triggers = find_result(iterations)
     digests = {summary.subject.skill_digest} if summary else set()
@@ -69,6 +68,16 @@ def read_skill_results(
         is_current=digests <= {current},
         read_transcript=_build_transcript_reader(graded),
     )
+
+
+def _find_graded(iterations: Sequence[EvalIteration]) -> EvalIteration | None:
+    """Return the newest graded iteration; one with selected cases only if there is no other."""
+    graded = [one for one in reversed(iterations) if any(GradedRuns(one))]
+    subjects = [read_subject(one) for one in graded]
+    for one, subject in zip(graded, subjects, strict=True):
+        if subject.is_complete and subject.skill_digest == subjects[0].skill_digest:
+            return one
+    return next(iter(graded), None)
 
 
 def _collect_values(

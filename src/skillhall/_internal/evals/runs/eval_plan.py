@@ -53,6 +53,7 @@ class EvalPlan:
     repeats: int
     agent: Mapping[str, object]  # its identity
     limits: RunLimits
+    is_complete: bool = True  # has all cases of the skill
     runs: tuple[PlannedRun, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -105,6 +106,7 @@ class EvalPlan:
             "limits": self.limits.serialize(),
             "repeats": self.repeats,
             "arms": [str(arm) for arm in self.arms],
+            "complete": self.is_complete,
             "cases": [_serialize_case(one) for one in self.cases],
         }
 

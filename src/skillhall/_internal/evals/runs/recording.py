@@ -86,6 +86,7 @@ def read_recorded_plan(
     try:
         limits = read_field(plan, "limits", dict)
         skill = read_evaluated_skill(name, path)
+        cases = read_cases(skill, case_ids)
         old = plan.get("old_skill")
         return EvalPlan(
             skill=skill,
@@ -93,7 +94,7 @@ def read_recorded_plan(
             other_skills=tuple(map(_read_skill, read_field(plan, "other_skills", list))),
             cases=tuple(
                 PlannedCase(case=case, inputs=select_input_files(case, skill.files))
-                for case in read_cases(skill, case_ids)
+                for case in cases
             ),
             repeats=recording.repeats,
             agent=read_field(plan, "agent", dict),
@@ -102,6 +103,7 @@ def read_recorded_plan(
                 max_requests=int(limits["max_requests"]),
                 max_output=int(limits["max_output"]),
             ),
+            is_complete=len(cases) == len(read_cases(skill)),
         )
     except (KeyError, TypeError, ValueError):
         raise ConfigInvalid(file, "it is not an eval plan") from None

@@ -69,6 +69,7 @@ def prepare_plan(
         repeats=options.repeats,
         agent=agent,
         limits=options.limits,
+        is_complete=len(cases) == len(read_cases(skill)),
     )
 
 
