@@ -7,7 +7,7 @@ from starlette.types import Message
 
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.web.page_request import PageRequest
-from skillhall._internal.web.rendering import capitalize, describe_error, format_age, format_minute
+from skillhall._internal.web.rendering import describe_error, format_age, format_minute
 from skillhall._internal.web.translations import load_translations
 from skillhall.errors import Conflict, FieldRefused, ReviewGone, SkillhallError, SkillNotFound
 
@@ -22,21 +22,6 @@ def make_request() -> PageRequest:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("the description is missing", "The description is missing"),
-        ("unrestricted tools: Bash", "Unrestricted tools: Bash"),
-        ("'acme' is rejected", "'acme' is rejected"),
-        ("allowed-tools is a list", "allowed-tools is a list"),
-        ("pdf/SKILL.md cannot be read", "pdf/SKILL.md cannot be read"),
-        ("", ""),
-    ],
-)
-def test_capitalize_changes_only_a_leading_word(text: str, expected: str) -> None:
-    assert capitalize(text) == expected
-
-
-@pytest.mark.parametrize(
     ("error", "message"),
     [
         (SkillNotFound("nope"), "There is no skill named 'nope'."),
@@ -47,6 +32,12 @@ def test_capitalize_changes_only_a_leading_word(text: str, expected: str) -> Non
 )
 def test_page_error_message_is_a_sentence(error: SkillhallError, message: str) -> None:
     assert describe_error(make_request(), error).message == message
+
+
+def test_chinese_page_error_is_translated_with_its_facts() -> None:
+    scope = {**make_request().scope, "headers": [(b"accept-language", b"zh-CN")]}
+    error = describe_error(PageRequest(scope, receive), SkillNotFound("nope"))
+    assert error.message == "没有名为 'nope' 的技能。"
 
 
 def test_page_error_hint_is_in_the_language_of_the_visitor() -> None:

@@ -19,7 +19,7 @@ from skillhall._internal.http.request import REQUEST_ID_KEY
 from skillhall._internal.web.assets import asset_url
 from skillhall._internal.web.page_request import NOTICE_COOKIE, SITE_KEY, THEMES, PageRequest
 from skillhall._internal.web.site import Site
-from skillhall._internal.web.translations import LANGUAGES, Translations
+from skillhall._internal.web.translations import DEFAULT_LANGUAGE, LANGUAGES, Translations
 from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 from skillhall.errors import SkillhallError
@@ -35,6 +35,7 @@ _AGE_UNITS = (
     ("minutes", 60),
 )
 _UNROUTED_MESSAGES = {"not_found": "no_page", "method_not_allowed": "no_method"}
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _PAGE_HEADERS = {**CSP_HEADER, "vary": "Accept-Language, Cookie"}
 
 
@@ -119,8 +120,10 @@ def describe_error(request: PageRequest, error: SkillhallError) -> PageError:
     if not error.hint and f"hint.{key}" in translations.messages:
         hint = translations(f"hint.{key}", **error.facts)
     else:
-        hint = capitalize(find_hint(error, {}))
-    message = str(error) if error.starts_with_fact else capitalize(str(error))
+        hint = translations.message(find_hint(error, {}))
+    message = translations.message(str(error))
+    if error.starts_with_fact and translations.language == DEFAULT_LANGUAGE:
+        message = str(error)
     return PageError(translations(f"error.{code}"), _end_sentence(message), _end_sentence(hint))
 
 
@@ -146,7 +149,7 @@ def jinja_environment() -> Environment:
         "path": quote,
         "bytes": format_file_size,
         "number": lambda number: f"{number:,}",
-        "capitalized": capitalize,
+        "message": lambda text, translations: translations.message(text),
         "minute": format_minute,
         "age": format_age,
     }
@@ -160,14 +163,10 @@ def jinja_environment() -> Environment:
     return environment
 
 
-def capitalize(text: str) -> str:
-    """Capitalize a message of the library if it starts with a lowercase word."""
-    # `allowed-tools` or `pdf/SKILL.md` at the start is not a word.
-    return text[0].upper() + text[1:] if re.match(r"[a-z]+[ ,:]", text) else text
-
-
 def _end_sentence(text: str) -> str:
-    return f"{text}." if re.search(r"[\w'\")\]]$", text) else text
+    if not re.search(r"[\w'\")\]\uff09]$", text):
+        return text
+    return f"{text}{'。' if _CHINESE.search(text) else '.'}"
 
 
 def format_minute(time: str) -> str:
