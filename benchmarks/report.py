@@ -45,7 +45,7 @@ class Bar:
             return f"≥ {self.limit:.2f}"
         is_size = self.judged in (Judged.MEMORY, Judged.MOVED)
         digits = 1 if round(self.limit, 1) == self.limit else 2
-        return f"≤ {self.limit:.0f} MB" if is_size else f"≤ {self.limit:.{digits}f}"
+        return f"≤ {self.limit:g} MB" if is_size else f"≤ {self.limit:.{digits}f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

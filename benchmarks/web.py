@@ -1,6 +1,8 @@
 """Pages with many skills or blocks compared with small ones, in process and in a browser."""
 
 import asyncio
+import gzip
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +15,8 @@ from starlette.types import ASGIApp, Message
 from benchmarks import boards
 from benchmarks.harness import DISCARDED_ROUNDS, BenchmarkError
 from benchmarks.plan import Plan
-from benchmarks.report import Bar, Report, Row
+from benchmarks.report import Bar, Judged, Report, Row
+from benchmarks.texts import name_at
 from benchmarks.trees import TreeSpec, ensure_tree
 from skillhall._internal.asgi import Services, build_app
 from skillhall._internal.prompt_server.service import PromptService
@@ -23,19 +26,32 @@ from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.workspace.workspace import LazyWorkspace
 
-BAR = Bar(3.0)
+BAR = Bar(2.0)
+WEIGHT_BAR = Bar(0.15, Judged.MOVED)
 FEW, MANY = 50, 5_000
 REQUESTS = 10  # in one round
+_SKILL = name_at(0)
+# Pages of servers with few and with many skills: name, path and query.
+PAGES = (
+    ("list", "/skills", b""),
+    ("search", "/skills", b"q=pdf"),
+    ("facet", "/skills", b"risk=L0&scripts=no&sort=tokens"),
+    ("palette", "/palette", b"q=pdf"),
+    ("editor", f"/skill/{_SKILL}/edit-file", b"path=SKILL.md"),
+)
+_ASSET = re.compile(rb'(?:src|href)="(/static/[^"]+)"')
 
 
 def run(plan: Plan) -> Iterator[Report]:
-    """Yield the reports on the first page of the table and on a search."""
+    """Yield the reports on pages about skills and on boards."""
     few, many = (_Hall.open(plan.data, number) for number in (FEW, MANY))
-    rows = (
-        _row("first page", _Asked(few), _Asked(many), plan.rounds, BAR),
-        _row("search", _Asked(few, query=b"q=pdf"), _Asked(many, query=b"q=pdf"), plan.rounds),
+    rows = tuple(
+        _row(name, _Asked(few, path, query), _Asked(many, path, query), plan.rounds, BAR)
+        for name, path, query in PAGES
     )
-    yield Report(f"web page: {MANY:,} skills against {FEW}", rows)
+    yield Report(f"web pages: {MANY:,} skills against {FEW}", rows)
+    weight = Row(name="first page", moved_mb=_measure_weight(many) / 1e6, bar=WEIGHT_BAR)
+    yield Report("first visit: the list with its styles and scripts, as sent", (weight,))
     with boards.open_workspace_of() as desk:
         hall = _Hall.open(plan.data, FEW, LazyWorkspace(lambda: desk))
         short, long = (
@@ -90,6 +106,18 @@ def _row(name: str, few: _Asked, many: _Asked, rounds: int, bar: Bar | None = No
     )
 
 
+def _measure_weight(hall: _Hall) -> int:
+    """Return the bytes of the list and its files, as they are sent to a browser."""
+    page = asyncio.run(_ask(_Asked(hall)))
+    html = gzip.decompress(page) if page.startswith(b"\x1f\x8b") else page
+    urls = {match.decode("ascii") for match in _ASSET.findall(html)}
+    targets = (
+        _Asked(hall, path, query.encode())
+        for path, _, query in (url.partition("?") for url in urls)
+    )
+    return len(page) + sum(len(asyncio.run(_ask(asked))) for asked in targets)
+
+
 def _cost(asked: _Asked) -> tuple[float, float]:
     """Return wall-clock and CPU time of some requests, including background work."""
     costs = [asyncio.run(_timed(asked)) for _ in range(REQUESTS)]
@@ -102,7 +130,8 @@ async def _timed(asked: _Asked) -> tuple[float, float]:
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
-async def _ask(asked: _Asked) -> None:
+async def _ask(asked: _Asked) -> bytes:
+    """Return the body of the response."""
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -121,10 +150,11 @@ async def _ask(asked: _Asked) -> None:
         "raw_path": asked.path.encode("ascii"),
         "query_string": asked.query,
         "root_path": "",
-        "headers": [(b"host", b"127.0.0.1:80")],
+        "headers": [(b"host", b"127.0.0.1:80"), (b"accept-encoding", b"gzip")],
         "server": ("127.0.0.1", 80),
         "client": ("127.0.0.1", 1),
     }
     await asked.hall.app(scope, receive, send)
     if sent[0]["status"] != 200:
-        raise BenchmarkError(f"the page answers {sent[0]['status']}")
+        raise BenchmarkError(f"{asked.path} answers {sent[0]['status']}")
+    return b"".join(message.get("body", b"") for message in sent[1:])

@@ -2,6 +2,7 @@
 
 import ast
 import csv
+import gzip
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -243,6 +244,15 @@ def test_hashed_static_urls_are_immutable(server: RunningServer) -> None:
         reply = server.request("GET", url)
         assert (reply.status, "immutable" in reply.headers["Cache-Control"]) == (200, True)
     assert server.request("GET", "/static/style.css").headers["Cache-Control"] == "no-cache"
+
+
+def test_static_files_are_compressed_for_browsers_that_accept_it(server: RunningServer) -> None:
+    plain = server.request("GET", "/static/style.css")
+    small = server.request("GET", "/static/style.css", headers={"Accept-Encoding": "br, gzip"})
+    assert small.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(small.body) == plain.body
+    assert small.headers["Vary"] == plain.headers["Vary"] == "accept-encoding"
+    assert len(small.body) < len(plain.body) / 3
 
 
 def test_anonymous_visitor_is_redirected_to_sign_in(locked: RunningServer) -> None:

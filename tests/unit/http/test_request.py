@@ -66,3 +66,18 @@ def test_compressed_body_is_rejected() -> None:
     with pytest.raises(HttpError) as caught:
         asyncio.run(read_json(request))
     assert caught.value.code == "unsupported_media_type"
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("gzip", True),
+        ("br;q=1.0, GZIP;q=0.5", True),
+        ("gzip; q=0", False),
+        ("gzip;q=0.000", False),
+        ("identity", False),
+        ("", False),
+    ],
+)
+def test_gzip_requires_an_accepting_client(header: str, expected: bool) -> None:
+    assert accepts_gzip(header) is expected

@@ -1,9 +1,7 @@
 import gzip
 import zlib
 
-import pytest
-
-from skillhall._internal.rest.gzip_cache import GzipCache, accepts_gzip
+from skillhall._internal.rest.gzip_cache import GzipCache
 
 
 def test_compressed_response_is_one_valid_gzip_member() -> None:
@@ -22,18 +20,3 @@ def test_cache_is_limited_to_the_last_snapshots() -> None:
     for number in range(6):
         cache.compress((b"data", b"tail"), str(number))
     assert [number for number in range(6) if cache.has(str(number))] == [2, 3, 4, 5]
-
-
-@pytest.mark.parametrize(
-    ("header", "expected"),
-    [
-        ("gzip", True),
-        ("br;q=1.0, GZIP;q=0.5", True),
-        ("gzip; q=0", False),
-        ("gzip;q=0.000", False),
-        ("identity", False),
-        ("", False),
-    ],
-)
-def test_gzip_requires_an_accepting_client(header: str, expected: bool) -> None:
-    assert accepts_gzip(header) is expected

@@ -117,3 +117,12 @@ async def _discard(chunks: AsyncGenerator[bytes]) -> None:
 
 def _too_large_error(limit: int) -> HttpError:
     return HttpError("too_large", f"the request body is larger than {limit} bytes")
+
+
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether a client with this Accept-Encoding accepts gzip."""
+    for item in accept_encoding.lower().split(","):
+        coding, _, weight = item.replace(" ", "").partition(";")
+        if coding == "gzip":
+            return weight.rstrip("0") not in ("q=", "q=.", "q=0.")
+    return False

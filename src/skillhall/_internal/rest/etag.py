@@ -7,8 +7,9 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
+from skillhall._internal.http.request import accepts_gzip
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.rest.gzip_cache import MIN_COMPRESSED_BYTES, accepts_gzip
+from skillhall._internal.rest.gzip_cache import MIN_COMPRESSED_BYTES
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.collection import EncodedDocument
 

@@ -57,12 +57,3 @@ def _deflate(chunks: list[bytes]) -> _DeflatedPart:
     compressor = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
     blocks = compressor.compress(data) + compressor.flush(zlib.Z_SYNC_FLUSH)
     return _DeflatedPart(blocks, zlib.crc32(data), len(data))
-
-
-def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether a client with this Accept-Encoding accepts gzip."""
-    for item in accept_encoding.lower().split(","):
-        coding, _, weight = item.replace(" ", "").partition(";")
-        if coding == "gzip":
-            return weight.rstrip("0") not in ("q=", "q=.", "q=0.")
-    return False

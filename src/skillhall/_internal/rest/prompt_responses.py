@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skillhall._internal.http.access import check_action
-from skillhall._internal.http.request import HEADERS_KEY, ROUTE_KEY
+from skillhall._internal.http.request import HEADERS_KEY, ROUTE_KEY, accepts_gzip
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work, WorkerPools
 from skillhall._internal.policy.access.roles import Action
@@ -19,7 +19,7 @@ from skillhall._internal.prompt_server.prompt_model import SourceSelector
 from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest.etag import NO_CACHE, etag_matches
-from skillhall._internal.rest.gzip_cache import MIN_COMPRESSED_BYTES, GzipCache, accepts_gzip
+from skillhall._internal.rest.gzip_cache import MIN_COMPRESSED_BYTES, GzipCache
 from skillhall.errors import SkillhallError
 
 PROMPTS_PATH = "/api/v1/prompts"

@@ -1,5 +1,6 @@
 """Static files of the pages: styles, scripts, libraries and block type colors."""
 
+import gzip
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -10,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.request import accepts_gzip
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 
@@ -54,7 +56,17 @@ def serve_asset(request: Request) -> Response:
         raise HttpError("not_found", "file not found")
     is_current = asset.url == f"{STATIC_PREFIX}{path}?v={request.query_params.get('v')}"
     caching = "public, max-age=31536000, immutable" if is_current else "no-cache"
-    return Response(asset.data, 200, {"cache-control": caching}, asset.media_type)
+    headers = {"cache-control": caching, "vary": "accept-encoding"}
+    data = asset.data
+    if accepts_gzip(request.headers.get("accept-encoding", "")):
+        data, headers["content-encoding"] = _compress(path), "gzip"
+    return Response(data, 200, headers, asset.media_type)
+
+
+@cache
+def _compress(path: str) -> bytes:
+    """Return a static file, compressed at its first request."""
+    return gzip.compress(load_assets()[path].data, mtime=0)
 
 
 def _read_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
