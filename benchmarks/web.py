@@ -49,6 +49,15 @@ def run(plan: Plan) -> Iterator[Report]:
         _row(name, _Asked(few, path, query), _Asked(many, path, query), plan.rounds, BAR)
         for name, path, query in PAGES
     )
+    # No skill has the word, so the search looks for similar ones. There is no bar.
+    word = b"q=totals"
+    unknown = _row(
+        "palette, unknown word",
+        _Asked(few, "/palette", word),
+        _Asked(many, "/palette", word),
+        plan.rounds,
+    )
+    rows = (*rows, unknown)
     yield Report(f"web pages: {MANY:,} skills against {FEW}", rows)
     weight = Row(name="first page", moved_mb=_measure_weight(many) / 1e6, bar=WEIGHT_BAR)
     yield Report("first visit: the list with its styles and scripts, as sent", (weight,))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from skillhall._internal.agents.usage_stats import SkillUsage
+from skillhall._internal.agents.usage_stats import DayUsage, SkillUsage
 from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.storage.usage_log import UsageLog, UsageRecord
-from skillhall._internal.web.status_pages import _build_bars
+from skillhall._internal.web.status_pages import _build_plots, _build_row
 from tests.support.account_server import AccountServer, account_settings, run_account_server
 from tests.support.mcp_clients import run_http_client
 from tests.support.servers import TOKEN
@@ -65,10 +65,30 @@ def test_loads_reads_and_failures_of_mcp_clients_are_counted(hall: AccountServer
     assert numbers[:4] == ["1", "0", "0", "1"]  # loaded, read, offered, failed
 
 
-def test_bars_show_the_last_thirty_days() -> None:
-    loads = {"2026-01-31": 2, "2026-01-02": 1, "2026-01-01": 9}
-    uses = [SkillUsage("a", loads_by_day=loads), SkillUsage("b", loads_by_day={"2026-01-31": 2})]
-    bars = _build_bars(uses, date(2026, 1, 31))
-    assert len(bars) == 30
-    assert bars[0] == ("2026-01-02", 1, 20.0)
-    assert bars[-1] == ("2026-01-31", 4, 80.0)
+def test_plots_show_loads_tokens_and_failures_of_the_last_thirty_days() -> None:
+    days = {
+        "2026-01-31": DayUsage(2, 900),
+        "2026-01-02": DayUsage(1, 0, 3),
+        "2026-01-01": DayUsage(9),
+    }
+    uses = [SkillUsage("a", days=days), SkillUsage("b", days={"2026-01-31": DayUsage(2)})]
+    loads, tokens, failures = _build_plots(uses, date(2026, 1, 31))
+    assert len(loads.bars) == 30
+    assert loads.bars[0] == ("2026-01-02", 1, 20.0)
+    assert loads.bars[-1] == ("2026-01-31", 4, 80.0)
+    assert (tokens.total, failures.total, failures.highest) == (900, 3, 3)
+
+
+def test_line_of_a_skill_has_a_point_for_each_day() -> None:
+    row = _build_row(SkillUsage("a", days={"2026-01-31": DayUsage(4)}), date(2026, 1, 31))
+    points = row.points.split()
+    assert (len(points), points[0], points[-1]) == (30, "0,10", "29,0")
+
+
+def test_sources_show_their_state_and_storage_its_size(hall: AccountServer) -> None:
+    page = read_page(hall)
+    sources = page.split('<h2 id="sources">')[1].split("</section>")[0]
+    assert "built-in" in sources
+    assert "Works" in sources
+    assert "Database, history and usage" in page
+    assert "30 days" in page

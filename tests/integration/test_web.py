@@ -255,6 +255,16 @@ def test_static_files_are_compressed_for_browsers_that_accept_it(server: Running
     assert len(small.body) < len(plain.body) / 3
 
 
+def test_palette_lists_names_that_contain_the_text_first(
+    server: RunningServer, run_directory: Path
+) -> None:
+    for name, description in (("my-pdf", "x"), ("forms", "Fills a PDF.")):
+        data = make_skill_md(name, description)
+        make_skill(run_directory / ".agents/skills", name, data=data)
+    page = server.request("GET", "/palette?q=PDF", headers=HTML).body.decode()
+    assert re.findall(r'href="/skill/([^"/]+)"', page) == ["pdf", "my-pdf", "forms"]
+
+
 def test_anonymous_visitor_is_redirected_to_sign_in(locked: RunningServer) -> None:
     reply = locked.request("GET", "/skill/a%20b", headers=HTML)
     assert (reply.status, reply.headers["Location"]) == (303, "/sign-in?next=/skill/a%2520b")

@@ -7,7 +7,7 @@ from starlette.types import Message
 
 from skillhall._internal.http import request as request_module
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.request import read_body, read_json
+from skillhall._internal.http.request import accepts_gzip, read_body, read_json
 
 
 def make_request(messages: Iterable[Message], headers: dict[bytes, bytes] | None = None) -> Request:

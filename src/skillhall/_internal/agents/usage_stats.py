@@ -14,6 +14,15 @@ _DATE_LENGTH = len("2026-01-31")
 
 
 @dataclass(slots=True)
+class DayUsage:
+    """How often a skill was used on one day."""
+
+    loads: int = 0
+    tokens: int = 0
+    failures: int = 0
+
+
+@dataclass(slots=True)
 class SkillUsage:
     """How often one skill was used."""
 
@@ -24,7 +33,7 @@ class SkillUsage:
     tokens: int = 0  # of loaded instructions and read files
     last: str = ""  # time of the last load or read
     failed: int = 0  # loads and reads that ended with an error
-    loads_by_day: dict[str, int] = field(default_factory=dict)  # by date in UTC
+    days: dict[str, DayUsage] = field(default_factory=dict)  # by date in UTC
 
 
 def count_usage(settings: Settings, agent: str | None = None) -> list[SkillUsage]:
@@ -38,14 +47,16 @@ def count_usage(settings: Settings, agent: str | None = None) -> list[SkillUsage
             if usage.event == "offered":
                 use.offered += 1
                 continue
+            day = use.days.setdefault(usage.at[:_DATE_LENGTH], DayUsage())
             if usage.event == "failed":
                 use.failed += 1
+                day.failures += 1
                 continue
             if usage.event == "loaded":
                 use.loaded += 1
-                day = usage.at[:_DATE_LENGTH]
-                use.loads_by_day[day] = use.loads_by_day.get(day, 0) + 1
+                day.loads += 1
             use.read += usage.event == "read"
             use.tokens += usage.tokens
+            day.tokens += usage.tokens
             use.last = max(use.last, usage.at)
     return sorted(uses.values(), key=lambda use: (-use.loaded, -use.read, use.skill))

@@ -196,6 +196,19 @@ class CollectionSnapshot:
         """The same skills, for the search index."""
         return IndexInput(self.revision, self.skills.values())
 
+    @cached_property
+    def _folded_names(self) -> Sequence[tuple[str, str]]:
+        """Folded name and id of each skill, the shortest names first."""
+        names = ((self.skills[identity].name.casefold(), identity) for identity in self.ids)
+        return sorted(names, key=lambda row: (len(row[0]), row))
+
+    def find_names(self, text: str, limit: int) -> list[str]:
+        """Return the ids of skills whose name contains a text; names that start with it first."""
+        folded = text.casefold()
+        found = [row for row in self._folded_names if folded in row[0]]
+        found.sort(key=lambda row: not row[0].startswith(folded))
+        return [identity for _, identity in found[:limit]]
+
     @property
     def published_ids(self) -> list[str]:
         """Sorted ids of the skills that installers get: neither hidden nor revoked."""

@@ -11,9 +11,11 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from skillhall._internal.agents.usage_stats import SkillUsage, count_usage
+from skillhall._internal.fs.folder_size import FolderSize, measure_folder
 from skillhall._internal.settings import Settings
 from skillhall._internal.web.page_request import PageRequest
 from skillhall._internal.web.rendering import render
+from skillhall._internal.web.source_pages import SourceRow
 from skillhall._version import VERSION
 
 STATUS_PATH = "/status"
@@ -23,11 +25,42 @@ _CHART_HEIGHT = 80  # units of the plot
 
 
 class DayBar(NamedTuple):
-    """Loads of skills on one day, as a bar of the plot."""
+    """A day in a plot."""
 
     date: str
-    loads: int
+    count: int
     height: float
+
+
+class UsagePlot(NamedTuple):
+    """Loads, tokens or failures of the last days."""
+
+    name: str  # text key below `status_plot`
+    bars: Sequence[DayBar]
+
+    @property
+    def total(self) -> int:
+        """Sum of all days."""
+        return sum(bar.count for bar in self.bars)
+
+    @property
+    def highest(self) -> int:
+        """Count of the day with the most."""
+        return max(bar.count for bar in self.bars)
+
+
+class UsageRow(NamedTuple):
+    """The usage of one skill, with its loads of the last days as points of a line."""
+
+    use: SkillUsage
+    points: str
+
+
+class StorageSize(NamedTuple):
+    """Size of a folder of the server."""
+
+    name: str  # text key below `status_storage`
+    size: FolderSize
 
 
 class DiskSpace(NamedTuple):
@@ -50,6 +83,8 @@ def show_status(request: PageRequest) -> Response:
     site = request.site
     settings, sources = site.settings, site.prompt_service.status()
     uses = count_usage(settings) if settings.log_usage else []
+    today = datetime.now(UTC).date()
+    folders = {"data": settings.data_directory, "cache": settings.cache_directory}
     database_problem = site.check_database() if site.check_database else ""
     return render(
         request,
@@ -68,9 +103,13 @@ def show_status(request: PageRequest) -> Response:
         skipped_count=sum(len(one.skipped) for one in sources),
         pools=[*site.pools.status(), site.conversations.status],
         is_usage_logged=settings.log_usage,
-        bars=_build_bars(uses, datetime.now(UTC).date()),
+        plots=[*_build_plots(uses, today)],
         chart_height=_CHART_HEIGHT,
-        rows=uses[:_MAX_ROWS],
+        rows=[_build_row(use, today) for use in uses[:_MAX_ROWS]],
+        sources=[SourceRow.from_status(status) for status in sources],
+        own_skipped=len(site.collection.snapshot().skipped),
+        storage=[StorageSize(name, measure_folder(path)) for name, path in folders.items()],
+        examined=site.collection.facts.progress,  # None if all skills are examined
         total=len(uses),
         settings=[*_list_settings(settings)],
     )
@@ -89,16 +128,31 @@ def _measure_disk(folder: str) -> DiskSpace | None:
     return None
 
 
-def _build_bars(uses: Iterable[SkillUsage], today: date) -> Sequence[DayBar]:
-    """Return a bar for each of the last days, the oldest first."""
-    days = [(today - timedelta(days=_DAYS - 1 - number)).isoformat() for number in range(_DAYS)]
-    loads = dict.fromkeys(days, 0)
+def _list_days(today: date) -> list[str]:
+    """Return the dates of the last days, the oldest first."""
+    return [(today - timedelta(days=_DAYS - 1 - number)).isoformat() for number in range(_DAYS)]
+
+
+def _build_plots(uses: Iterable[SkillUsage], today: date) -> Iterator[UsagePlot]:
+    """Yield plots of the last days."""
+    days = _list_days(today)
+    counts = {name: dict.fromkeys(days, 0) for name in ("loads", "tokens", "failures")}
     for use in uses:
-        for day, count in use.loads_by_day.items():
-            if day in loads:
-                loads[day] += count
-    highest = max(loads.values()) or 1
-    return [DayBar(day, count, _CHART_HEIGHT * count / highest) for day, count in loads.items()]
+        for day in use.days.keys() & set(days):
+            for name, count in counts.items():
+                count[day] += getattr(use.days[day], name)
+    for name, count in counts.items():
+        highest = max(count.values()) or 1
+        bars = [DayBar(day, one, _CHART_HEIGHT * one / highest) for day, one in count.items()]
+        yield UsagePlot(name, bars)
+
+
+def _build_row(use: SkillUsage, today: date) -> UsageRow:
+    """Return the row of a skill; the line is 30 wide and 10 high."""
+    loads = [use.days[day].loads if day in use.days else 0 for day in _list_days(today)]
+    highest = max(loads) or 1
+    points = (f"{x},{10 - 10 * count / highest:g}" for x, count in enumerate(loads))
+    return UsageRow(use, " ".join(points))
 
 
 def _list_settings(settings: Settings) -> Iterator[SettingRow]:

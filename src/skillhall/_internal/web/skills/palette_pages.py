@@ -8,7 +8,6 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from skillhall._internal.policy.access.roles import Action
-from skillhall._internal.skill_store.skill_table import SkillQuery
 from skillhall._internal.web.page_request import PageRequest
 from skillhall._internal.web.rendering import render
 from skillhall.errors import SkillhallError
@@ -82,10 +81,15 @@ def _find_actions(request: PageRequest, text: str) -> Iterator[PaletteItem]:
 
 
 def _find_skills(request: PageRequest, text: str) -> Iterator[PaletteItem]:
+    """Yield the skills whose name contains the text, then those that a search finds."""
     snapshot = request.collection.snapshot()
-    for identity in request.collection.query(SkillQuery(text), snapshot, limit=MAX_SKILLS).ids:
-        entry = snapshot.get_entry(identity)
-        yield PaletteItem(entry.name, f"/skill/{quote(identity, safe='')}", entry.description)
+    ids = snapshot.find_names(text, MAX_SKILLS)
+    if len(ids) < MAX_SKILLS:
+        ids += [row.id for row in request.collection.search(text, MAX_SKILLS).skills]
+    for identity in [*dict.fromkeys(ids)][:MAX_SKILLS]:
+        if identity in snapshot.skills:
+            entry = snapshot.get_entry(identity)
+            yield PaletteItem(entry.name, f"/skill/{quote(identity, safe='')}", entry.description)
 
 
 def _find_sessions(request: PageRequest, text: str) -> Iterator[PaletteItem]:
