@@ -187,6 +187,9 @@ def format_age(time: str, translations: Translations) -> str:
 
 def format_file_size(size: int) -> str:
     """Format a number of bytes with a unit."""
-    if size < 1000:  # noqa: PLR2004 - the step between units
-        return f"{size} B"
-    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"  # noqa: PLR2004
+    amount, unit = float(size), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:  # noqa: PLR2004 - the step between units
+            break
+        amount, unit = amount / 1000, larger
+    return f"{size} B" if unit == "B" else f"{amount:.1f} {unit}"

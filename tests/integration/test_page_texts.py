@@ -1,4 +1,4 @@
-"""Pages in Chinese: no English sentence of the pages or of the library is left in them."""
+"""Texts of all pages: complete in Chinese, with one format of dates."""
 
 import html
 import re
@@ -93,6 +93,18 @@ def test_pages_contain_no_english_sentence(hall: AccountServer) -> None:
     paths = [demo.path(page) for page in (*SITE_PAGES, *SIGN_IN_PAGES)]
     left = {path: found for path in paths if (found := find_english(get_page(hall, path)))}
     assert left == {}
+
+
+def test_times_are_relative_with_the_absolute_time_on_hover(hall: AccountServer) -> None:
+    for path in [page.path for page in SITE_PAGES if "{" not in page.path]:
+        page = get_page(hall, path)
+        for time in re.findall(r"<time\b[^>]*>", page):
+            assert re.search(r'title="\d{4}-\d\d-\d\d[^"]* UTC"', time), path
+        shown = re.sub(
+            r"<(script|pre|textarea|code|time|title)\b.*?</\1>", "", page, flags=re.DOTALL
+        )
+        shown = re.sub(r"<[^>]+>", " ", shown)
+        assert re.findall(r"\b20\d\d-\d\d-\d\d\b", shown) == [], path
 
 
 def test_findings_of_broken_and_risky_skills_are_translated(hall: AccountServer) -> None:
