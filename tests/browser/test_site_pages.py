@@ -8,6 +8,19 @@ from playwright.sync_api import Browser, expect
 from tests.support.browsers import WIDTHS, BrowserSession
 from tests.support.demo_site import DemoSite, run_demo, sign_in
 
+# Pages that scripts complete.
+_MOVING_PAGES = (
+    "/skills?q=pdf",
+    "/skill/payments-api",
+    "/skill/payments-api/edit-file?path=SKILL.md",
+    "/skills/add",
+    "/sessions",
+)
+_OBSERVE_SHIFTS = """window.shifts = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) window.shifts += entry.value;
+}).observe({ type: "layout-shift", buffered: true });"""
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
@@ -46,6 +59,21 @@ def test_outline_of_a_long_skill_stays_in_view(admin: BrowserSession) -> None:
     expect(page.get_by_role("heading", name="Tables", exact=True)).to_be_in_viewport()
     expect(outline).to_be_in_viewport()
     expect(page.get_by_role("heading", name="Use it")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_pages_do_not_move_while_they_load(browser: Browser, demo: DemoSite, width: int) -> None:
+    visitor = BrowserSession.open(
+        browser, demo.server.url, viewport={"width": width, "height": 900}
+    )
+    visitor.page.add_init_script(_OBSERVE_SHIFTS)
+    sign_in(visitor.page, visitor.url)
+    for path in _MOVING_PAGES:
+        page = visitor.open_page(path)
+        if "edit-file" in path:
+            expect(page.locator(".cm-content")).to_be_visible()
+        assert page.evaluate("window.shifts") < 0.01, path
+    visitor.close()
 
 
 def test_at_least_twelve_skills_are_shown_per_screen(admin: BrowserSession) -> None:

@@ -3,8 +3,6 @@
 const { announce } = skillhall;
 const liveRegion = document.getElementById("live-region");
 
-document.documentElement.classList.add("has-js");
-
 function showCopyButtons(root) {
   for (const button of root.querySelectorAll("[data-copy][hidden]")) button.hidden = false;
 }

@@ -132,10 +132,15 @@ const createMarks = (level, color) => ({
 const THEME = {
   ...createMarks("warning", "var(--warn)"),
   ...createMarks("error", "var(--bad)"),
-  "&": { border: "1px solid var(--strong-line)", borderRadius: "8px", background: "var(--paper)" },
+  "&": {
+    height: "min(70vh, 44rem)", // as the field that it replaces
+    border: "1px solid var(--strong-line)",
+    borderRadius: "8px",
+    background: "var(--paper)",
+  },
   "&.cm-focused": { outline: "2px solid var(--accent)", outlineOffset: "1px" },
-  ".cm-scroller": { fontFamily: "var(--mono)", fontSize: "0.875rem", lineHeight: "1.5" },
-  ".cm-content": { minHeight: "24rem", caretColor: "var(--ink)", color: "var(--ink)" },
+  ".cm-scroller": { overflow: "auto", fontFamily: "var(--mono)", fontSize: "0.875rem", lineHeight: "1.5" },
+  ".cm-content": { caretColor: "var(--ink)", color: "var(--ink)" },
   ".cm-cursor": { borderLeftColor: "var(--ink)" },
   ".cm-gutters": {
     background: "var(--raised)",
