@@ -121,6 +121,45 @@ def test_edit_conflict_shows_both_versions(visitor: BrowserSession, hall: ServeP
     assert b"Mine." in skill_md.read_bytes()
 
 
+def test_history_shows_who_changed_what_and_restores_it(
+    either: BrowserSession, hall: ServeProcess
+) -> None:
+    name = f"traced-{either.width}"
+    folder = make_skill(hall.user_skills, name, data=make_skill_md(name, "First text."))
+    page = either.open_page(f"/skill/{name}/edit")
+    page.get_by_label("Description").fill("Second text.")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("link", name="Version history").click()
+    newest = page.get_by_role("region", name="Version 2")
+    expect(newest).to_contain_text("Served")
+    expect(newest).to_contain_text("operator")
+    newest.get_by_role("link", name="What changed").click()
+    expect(page.get_by_role("region", name="SKILL.md")).to_contain_text("Second text.")
+    page.goto(f"{hall.url}/skill/{name}/versions")
+    page.get_by_role("button", name="Restore version 1").click()
+    expect(page.get_by_role("status").first).to_contain_text("Restored")
+    assert b"First text." in (folder / "SKILL.md").read_bytes()
+
+
+def test_deleted_skill_is_restored_from_the_bin(either: BrowserSession, hall: ServeProcess) -> None:
+    name = f"binned-{either.width}"
+    folder = make_skill(hall.user_skills, name)
+    page = either.open_page(f"/skill/{name}/delete")
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("status").first).to_contain_text("Deleted")
+    either.open_page("/skills")  # the notice is gone
+    page.get_by_role("link", name="Deleted skills").click()
+    page.get_by_role("button", name=f"Restore {name}").click()
+    expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+    assert (folder / "SKILL.md").is_file()
+    either.open_page(f"/skill/{name}/delete")
+    page.get_by_role("button", name="Delete").click()
+    either.open_page("/skills/deleted")
+    page.get_by_role("link", name=f"Delete {name} permanently").click()
+    page.get_by_role("button", name="Delete permanently").click()
+    expect(page.get_by_role("link", name=name, exact=True)).to_have_count(0)
+
+
 def test_skill_is_deleted_after_confirmation_and_restored(
     visitor: BrowserSession, hall: ServeProcess
 ) -> None:

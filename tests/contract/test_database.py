@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES
 from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, Via
 from skillhall._internal.policy.trust.revocations import Revocation
-from skillhall._internal.policy.trust.version_review import VersionVerb
+from skillhall._internal.policy.trust.version_review import ReviewMode, VersionVerb
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable
 from skillhall._internal.storage.records import Event, SignIn, StoredToken, StoredUser
@@ -44,7 +44,11 @@ from skillhall._internal.storage.sql.tables import (
 )
 from skillhall._internal.storage.sql.token_rows import SqlSignInTable, SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
-from skillhall._internal.storage.sql.version_rows import SqlVersionTable, VersionWriter
+from skillhall._internal.storage.sql.version_rows import (
+    SqlVersionTable,
+    VersionOrigin,
+    VersionWriter,
+)
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import BackupRejected, DatabaseNewer
 from tests.support.actors import ACTOR
@@ -203,6 +207,11 @@ def fill_tables(database: Database) -> str:
         assert version is not None
         writer.add_review(version, VersionVerb.USE, "dev1", "as before")
         writer.set_reviewed_store("database", is_reviewed=True)
+        writer.set_recorded_store("/srv/skills")
+        deleted = writer.record_files(
+            "old", {"SKILL.md": (b"y", 0o644)}, VersionOrigin(), ReviewMode.ONE
+        )
+        writer.move_to_bin("old", "dev1", deleted.digest)
 
     SqlVersionTable(database).write(review, TIMESTAMP)
     time = {"skill_id": "pdf", "path": "SKILL.md", "modified": 7}

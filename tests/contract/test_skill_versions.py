@@ -4,6 +4,8 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -310,6 +312,22 @@ def test_undone_deletion_is_a_draft(team: Team, tmp_path: Path) -> None:
     changes = SkillStoreChanges(team.store, str(tmp_path / "data"), AUTHOR)
     changes.undo(changes.delete("pdf"))
     assert (team.served(), team.states()) == ("", {2: "draft", 1: "approved"})
+
+
+def test_skill_in_the_bin_can_be_restored_for_30_days(team: Team) -> None:
+    team.publish("One.")
+    bind_actor(team.store, AUTHOR).delete("pdf")
+    assert [(row.skill, row.number, row.by) for row in team.versions.list_bin()] == [
+        ("pdf", 1, AUTHOR.name)
+    ]
+    with pytest.raises(VersionNotFound):
+        team.versions.use("pdf", 1, REVIEWER)
+    assert team.versions.read_files("pdf", None)[0] == 1
+    later = replace(team.versions, clock=lambda: datetime.now(UTC) + timedelta(days=31))
+    assert later.list_bin() == ()
+    with pytest.raises(SkillNotFound):
+        team.versions.read_files("pdf", None)
+    assert not team.versions.show("pdf", 1).files
 
 
 def test_edit_is_based_on_the_newest_draft(team: Team, tmp_path: Path) -> None:

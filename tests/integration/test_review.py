@@ -23,7 +23,7 @@ from tests.support.mcp_clients import (
 )
 from tests.support.replicas import wait_until
 from tests.support.review_server import SKILLS, ReviewServer, review_server, review_settings
-from tests.support.skills import make_skill_md
+from tests.support.skills import make_skill, make_skill_md
 
 T = TypeVar("T")
 MAX_DELAY = 1.0  # seconds until all servers serve the same version
@@ -246,8 +246,8 @@ def test_trust_names_the_reviewer_and_the_version(server: ReviewServer) -> None:
 
 
 def test_skills_without_versions_are_distinguished_from_unknown_ones(tmp_path: Path) -> None:
+    make_skill(tmp_path / "run/.agents/sys.skills", "pdf", data=make_skill_md("pdf", "Shipped."))
     with review_server(tmp_path, "off") as server:
-        server.write("One.")
         data = server.request("reader", "GET", f"{SKILLS}/pdf/versions").json["data"]
         assert data == {"id": "pdf", "review": "off", "current": None, "versions": []}
         assert server.request("reader", "GET", f"{SKILLS}/other/versions").status == 404

@@ -1,11 +1,16 @@
 """`skillhall version` on the run directory and the database of a server."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from skillhall._internal.cli.runner import run
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill_store.store import bind_actor
+from skillhall._internal.wiring.database import open_database_services
+from tests.support.actors import ACTOR
 from tests.support.skills import make_skill, make_skill_md
 
 
@@ -44,6 +49,26 @@ def test_review_by_commands(skills: Path, capsys: pytest.CaptureFixture[str]) ->
     capsys.readouterr()
     assert run(["version", "yank", "pdf", "--reason", "wrong", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["data"]["current"] == 2
+
+
+def test_deleted_skill_is_restored_by_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run/.agents/skills"
+    make_skill(folder, "pdf", data=make_skill_md("pdf", "Reads.", "One."))
+    monkeypatch.chdir(tmp_path / "run")
+    monkeypatch.setenv("SKILLHALL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("SKILLHALL_CACHE_DIR", str(tmp_path / "cache"))
+    with closing(open_database_services(Settings.read()._replace(working_directory="."))) as one:
+        assert one.skill_store is not None
+        bind_actor(one.skill_store, ACTOR).delete("pdf")
+    assert run(["version", "bin", "--json"]) == 0
+    [row] = json.loads(capsys.readouterr().out)["data"]["skills"]
+    assert (row["id"], row["version"]) == ("pdf", 1)
+    assert run(["version", "restore", "pdf"]) == 0
+    assert "restored pdf@1 as version 2" in capsys.readouterr().err
+    assert b"One." in (folder / "pdf/SKILL.md").read_bytes()
+    assert run(["version", "purge", "pdf", "--yes"]) == 4
 
 
 @pytest.mark.parametrize(

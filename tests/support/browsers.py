@@ -185,6 +185,11 @@ class BrowserSession:
         self.page.goto(self.url + path)
         return self.page
 
+    @property
+    def width(self) -> int:
+        """Width of the page, which differs with and without scripts."""
+        return self.page.viewport_size["width"] if self.page.viewport_size else 0
+
     def close(self) -> None:
         """Close the context and assert that no problem occurred."""
         self.context.close()

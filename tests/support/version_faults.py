@@ -34,7 +34,7 @@ SKILL, AUTHOR, REVIEWER = "pdf", Actor("dev1"), Actor("rev1")
 class _NoWorkingCopies:
     """Working copies that do not follow the served version."""
 
-    def record_edits(self) -> None:
+    def record_edits(self, skill: str) -> None:
         pass
 
     def follow_in_transaction(

@@ -354,6 +354,36 @@ class ReviewQueueResponse(BaseModel):
     versions: list[WaitingVersionResponse]
 
 
+class SkillInBinResponse(BaseModel):
+    """A deleted skill, and the version that would be restored."""
+
+    id: str
+    version: int
+    deletedBy: str = Field(description="Who deleted it.")  # noqa: N815 - JSON key
+    deleted: str = Field(description="When it was deleted, in UTC.")
+
+
+class BinResponse(BaseModel):
+    """The skills that were deleted in the last 30 days, the last one first."""
+
+    skills: list[SkillInBinResponse]
+
+
+class RestoredSkillResponse(BaseModel):
+    """A restored skill, and the number of its newest version."""
+
+    id: str
+    name: str
+    description: str
+    number: int
+
+
+class PurgedSkillResponse(BaseModel):
+    """The skill whose files were deleted permanently."""
+
+    purged: str
+
+
 class VersionDetailsResponse(ListedVersionResponse):
     """A version with its files and findings."""
 

@@ -10,10 +10,11 @@ from starlette.responses import Response
 from skillhall._internal.http.access import may, needs
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import SuccessResponse
+from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.policy.trust.version_review import ReviewMode
 from skillhall._internal.rest import requests, responses
-from skillhall._internal.rest.api_route import DatabaseRoute, Json, JsonBody
+from skillhall._internal.rest.api_route import DatabaseRoute, Json, JsonBody, waits_for
 from skillhall._internal.rest.etag import NO_CACHE
 from skillhall._internal.rest.responses import describe_errors
 from skillhall._internal.rest.route_parameters import (
@@ -25,21 +26,26 @@ from skillhall._internal.rest.route_parameters import (
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.serializers import (
     serialize_comparison,
+    serialize_deleted,
+    serialize_stored,
     serialize_version_change,
     serialize_version_details,
     serialize_versions,
     serialize_waiting,
 )
+from skillhall._internal.skill_store.undoable_changes import SkillChangeResult
 from skillhall._internal.skill_store.versions.skill_versions import SkillVersions, VersionList
 from skillhall.errors import SkillNotFound, VersionNotFound
 
 _VERSIONS_PATH = "/api/v1/skills/{id}/versions"
+_BIN_PATH = "/api/v1/bin/{id}"
 _CURRENT_PATH = "/api/v1/skills/{id}/current"
 _VERSION_PATH = _VERSIONS_PATH + "/{number}"
 _BAD_REQUEST = describe_errors({400: "Invalid request."})
 _NOT_FOUND = describe_errors({404: "Skill or version not found."})
 _CONFLICT = describe_errors({409: "The version is in another state."})
 _OWN_WORK = describe_errors({403: "Not allowed, or you are an author of the version."})
+_READ_ONLY = describe_errors({403: "Not allowed, or the skill is read-only."})
 _STALE = describe_errors(
     {412: "Another version is in review; the details have its digest.", 428: "If-Match is missing."}
 )
@@ -116,6 +122,53 @@ def compare_versions(
     versions = _open(collection, skill_id, number)
     comparison = versions.diff(skill_id, number, against, with_drafts=_sees_drafts(request))
     return SuccessResponse(serialize_comparison(comparison), headers=NO_CACHE)
+
+
+@router.post(
+    f"{_VERSION_PATH}/restore",
+    response_model=responses.RestoredSkillResponse,
+    responses=_ERRORS | _READ_ONLY,
+)
+@needs(Action.WRITE_SKILLS)
+@waits_for(Work.STORE)
+def restore_version(
+    collection: CollectionDep, actor: ActorDep, skill_id: _SkillId, number: _Number
+) -> Response:
+    """Write the files of an earlier version again; with review, as a draft."""
+    _open(collection, skill_id, number)
+    return _respond_restored(
+        collection, skill_id, collection.restore(skill_id, number, actor=actor)
+    )
+
+
+@router.get("/api/v1/bin", response_model=responses.BinResponse)
+@needs(Action.WRITE_SKILLS)
+def list_bin(collection: CollectionDep) -> Response:
+    """List the skills that were deleted in the last 30 days, the last one first."""
+    rows = () if collection.versions is None else collection.versions.list_bin()
+    return SuccessResponse({"skills": [*map(serialize_deleted, rows)]}, headers=NO_CACHE)
+
+
+@router.post(
+    f"{_BIN_PATH}/restore",
+    response_model=responses.RestoredSkillResponse,
+    responses=_ERRORS | _READ_ONLY,
+)
+@needs(Action.WRITE_SKILLS)
+@waits_for(Work.STORE)
+def restore_deleted(collection: CollectionDep, actor: ActorDep, skill_id: _SkillId) -> Response:
+    """Restore a deleted skill; with review, as a draft."""
+    return _respond_restored(collection, skill_id, collection.restore(skill_id, actor=actor))
+
+
+@router.delete(_BIN_PATH, response_model=responses.PurgedSkillResponse, responses=_ERRORS)
+@needs(Action.WRITE_SKILLS)
+def purge_deleted(collection: CollectionDep, actor: ActorDep, skill_id: _SkillId) -> Response:
+    """Delete the files of a deleted skill permanently."""
+    if collection.versions is None:
+        raise SkillNotFound(skill_id)
+    collection.versions.purge(skill_id, actor)
+    return SuccessResponse({"purged": skill_id})
 
 
 @router.post(
@@ -215,6 +268,14 @@ def use_version(
 
 def _sees_drafts(request: Request) -> bool:
     return may(request.scope, Action.WRITE_SKILLS)
+
+
+def _respond_restored(collection: Collection, skill_id: str, result: SkillChangeResult) -> Response:
+    newest = collection.versions.list(skill_id).versions[0] if collection.versions else None
+    data = serialize_stored(result.skill)
+    if newest is not None:
+        data["number"] = newest.number
+    return SuccessResponse(data)
 
 
 def _open(collection: Collection, skill_id: str, number: int) -> SkillVersions:

@@ -840,6 +840,20 @@ class Collection:
             self.check_writable(identity)
         return self.changes(actor).delete_all(ids)
 
+    def restore(
+        self, identity: str, number: int | None = None, *, actor: Actor
+    ) -> SkillChangeResult:
+        """Restore a version of a user skill or, without a number, a deleted skill.
+
+        Raises: ReadOnly, SkillNotFound, VersionNotFound, and as `SkillStoreChanges.restore`.
+        """
+        if self.versions is None:
+            raise SkillNotFound(identity)
+        if self.store.files(identity) is not None:
+            self.check_writable(identity)
+        _, files = self.versions.read_files(identity, number)
+        return self.changes(actor).restore(identity, files)
+
     def shadowed_bundle(self, identity: str) -> Bundle:
         """Open all published files of the user skill that a system skill shadows.
 

@@ -68,7 +68,7 @@ class DatabaseStore(MirroredStore):
         root = Root(self._user_folder, USER, is_required=False)
         return [skill.id for skill in load_roots([root], LOCAL_SKILLS)]
 
-    def record_edits(self) -> None:
+    def record_edits(self, skill: str) -> None:
         """Do nothing: every change is made in the database."""
 
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         VersionList,
     )
     from skillhall._internal.skill_store.versions.version_diff import FileChange
-    from skillhall._internal.storage.records import SkillVersion, VersionReview
+    from skillhall._internal.storage.records import DeletedSkill, SkillVersion, VersionReview
 
 
 def serialize_skill(skill: SkillSummary) -> dict[str, object]:
@@ -93,6 +93,16 @@ def serialize_draft(draft: SkillDraft, prompt: str) -> dict[str, object]:
         "findings": serialize_findings(draft.findings),
         "tokens": draft.tokens,
         "prompt": prompt,
+    }
+
+
+def serialize_deleted(deleted: DeletedSkill) -> dict[str, object]:
+    """Serialize a skill in the bin."""
+    return {
+        "id": deleted.skill,
+        "version": deleted.number,
+        "deletedBy": deleted.by,
+        "deleted": deleted.at,
     }
 
 

@@ -107,6 +107,10 @@ class SkillStore(ABC):
         """Return who approved the served version of a skill; None if it was not reviewed."""
         return None
 
+    def list_unshared_ids(self) -> Sequence[str]:
+        """Return the ids of user skills in the run directory that are not served: none."""
+        return ()
+
     @abstractmethod
     def catalog(self) -> Catalog:
         """Load system and user skills, consistent at one moment."""

@@ -183,6 +183,29 @@ class SkillStoreChanges:
             self._act("skill.delete").rewrite(ids, compute_files)
         return changes[-1]
 
+    def restore(self, identity: str, files: SkillFiles) -> SkillChangeResult:
+        """Write the files of an earlier version of a user skill, even if it was deleted.
+
+        Raises: SkillRejected, UnsafePath, OSError, DatabaseUnavailable, DatabaseFull.
+        """
+        states = {
+            path: FileState(data, mode == EXECUTABLE_MODE) for path, (data, mode) in files.items()
+        }
+        restored = prepare_bundles([build_bundle(identity, states)], identity)[0]
+        changes: list[str] = []
+
+        def compute_files(present: Mapping[str, Bundle | None]) -> Mapping[str, SkillFiles | None]:
+            bundle = present[identity]
+            before = None if bundle is None else self._store_bundle(bundle)
+            is_lost = bundle is not None and before is None
+            entry = before, None if is_lost else self._store_files(states)
+            changes.append(record("add" if bundle is None else "update", {identity: entry}))
+            return {identity: files}
+
+        with self._record_change() as record:
+            self._act("skill.restore").rewrite([identity], compute_files)
+        return SkillChangeResult(restored.skill, changes[-1])
+
     def can_undo(self, identity: str) -> bool:
         """Whether the skill exists and a change to it could be undone."""
         present = self.store.files(identity)

@@ -220,6 +220,16 @@ class SkillVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class DeletedSkill:
+    """Skill in the bin, and the version that is restored."""
+
+    skill: str
+    number: int
+    by: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
 class VersionReview:
     """A decision about a version, and the digest that was reviewed."""
 

@@ -19,6 +19,7 @@ from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.mirror import SkillMirror
+from skillhall._internal.skill_store.versions.recorded_folders import RecordedFolders
 from skillhall._internal.skill_store.versions.reviewed_folder_store import (
     ReviewedFolderStore,
     end_reviews,
@@ -101,8 +102,8 @@ class Accounts(NamedTuple):
 class DatabaseServices(NamedTuple):
     """Services on the database, which several servers may share.
 
-    `uploads` is set only if the database is PostgreSQL; `mirror`, `skill_store` and `versions`
-    also if the skills of the run directory are reviewed.
+    `uploads` is set only if the database is PostgreSQL, `mirror` also if the skills of the run
+    directory are reviewed. `versions` is None if the database has those of another run directory.
     """
 
     database: Database
@@ -115,7 +116,7 @@ class DatabaseServices(NamedTuple):
     audit: ServerAudit
     revocations: RevocationCache
     mirror: SkillMirror | None = None
-    skill_store: DatabaseStore | ReviewedFolderStore | None = None
+    skill_store: DatabaseStore | ReviewedFolderStore | FolderStore | None = None
     uploads: DatabaseUploads | None = None
     versions: SkillVersions | None = None
 
@@ -172,7 +173,7 @@ def open_database_services(settings: Settings) -> DatabaseServices:
         database, feed, tokens, sign_ins, users, recorder, invalidator, audit, revocations
     )
     if not database.is_postgres:
-        return _open_reviewed_folders(services, settings)
+        return _open_folders(services, settings)
     store = SqlSharedSkillTable(database, mode, may_end_reviews=bool(settings.server.review))
     folder = get_mirror_folder(settings, database, mode)
     mirror = SkillMirror(store, folder)
@@ -192,16 +193,16 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     return services._replace(mirror=mirror, skill_store=skills, uploads=uploads, versions=versions)
 
 
-def _open_reviewed_folders(services: DatabaseServices, settings: Settings) -> DatabaseServices:
-    """Add the store of a run directory, if its skills are reviewed."""
+def _open_folders(services: DatabaseServices, settings: Settings) -> DatabaseServices:
+    """Add the store of a run directory, and the versions of its skills."""
     database, mode = services.database, parse_review_mode(settings.server.review)
     table = SqlVersionTable(database)
     if mode is ReviewMode.OFF:
         with suppress(DatabaseUnavailable, DatabaseFull):  # the next start tries again
             directory, may_end = settings.working_directory, bool(settings.server.review)
             end_reviews(table, directory, utc_now(), may_end=may_end)
-        return services
-    folders = open_folder_store(settings, database)
+        return _record_folders(services, settings, table)
+    folders = _open_folder_store(settings, database)
     mirror = SkillMirror(
         SqlSharedSkillTable(database, mode),
         get_mirror_folder(settings, database, mode),
@@ -214,7 +215,21 @@ def _open_reviewed_folders(services: DatabaseServices, settings: Settings) -> Da
     return services._replace(mirror=mirror, skill_store=skills, versions=versions)
 
 
-def open_folder_store(settings: Settings, database: Database) -> FolderStore:
+def _record_folders(
+    services: DatabaseServices, settings: Settings, table: SqlVersionTable
+) -> DatabaseServices:
+    """Add the store of a run directory whose skills are not reviewed, and its versions."""
+    folders = _open_folder_store(settings, services.database)
+    recorded = RecordedFolders(folders, table)
+    versions = None
+    with suppress(DatabaseUnavailable, DatabaseFull):
+        if recorded.owns_versions():
+            versions = _build_versions(settings, services.database, ReviewMode.OFF, recorded)
+            versions.list_bin()  # deletes what is too old
+    return services._replace(skill_store=folders, versions=versions)
+
+
+def _open_folder_store(settings: Settings, database: Database) -> FolderStore:
     """Open the skills of the run directory, whose changes the audit log records."""
     store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
     name = f"skills-{sha256_hex(store.location.encode())[:16]}"

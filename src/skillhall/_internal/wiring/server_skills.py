@@ -16,7 +16,6 @@ from skillhall._internal.storage.inventories import Inventories
 from skillhall._internal.storage.server_revocations import Revocations
 from skillhall._internal.storage.sql.inventory_rows import SqlInventoryTable
 from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
-from skillhall._internal.wiring.database import open_folder_store
 from skillhall._internal.wiring.skill_gate import open_server_gate
 from skillhall.errors import ConfigInvalid, SkillNotFound
 
@@ -47,11 +46,8 @@ def open_collection(
     """
     store: SkillStore | None = None if services is None else services.skill_store
     if store is None:
-        if services is None:
-            store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
-            store.sweep()  # leftovers of killed processes
-        else:
-            store = open_folder_store(settings, services.database)
+        store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
+        store.sweep()  # leftovers of killed processes
     collection = Collection(
         store,
         settings,

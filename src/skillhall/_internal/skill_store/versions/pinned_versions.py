@@ -48,8 +48,10 @@ class PinnedVersions:
         """
         version = self.versions.resolve(*pin, with_drafts=with_drafts)
         skill, number = version.skill, version.number
-        stored = self.versions.table.read(lambda reader: reader.read_files(skill, number))
-        if not stored:  # the skill was deleted
+        is_deleted, stored = self.versions.table.read(
+            lambda reader: (reader.find_deleted(skill), reader.read_files(skill, number))
+        )
+        if is_deleted or not stored:
             raise VersionNotFound(*pin)
         path = os.path.join(self.folder, f"{skill}@{number}")
         with self._lock:

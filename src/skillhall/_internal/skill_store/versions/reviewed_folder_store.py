@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
+from skillhall._internal.skill.bundle import digest_files
 from skillhall._internal.skill_store.input_checks import USER, check_deletion, read_files
 from skillhall._internal.skill_store.mirrored_store import MirroredStore
 from skillhall._internal.skill_store.store import WRITTEN_HERE, bind_actor
@@ -64,11 +65,14 @@ class ReviewedFolderStore(MirroredStore):
     def prepare(self) -> None:
         """Record the present skills when review is turned on; they count as approved.
 
-        Raises: ConfigInvalid if another run directory uses the database for reviews,
+        Raises: ConfigInvalid if the database has the versions of another run directory,
         DatabaseUnavailable, DatabaseFull.
         """
         location = self._folders.run_directory
-        for other in self._table.read(lambda reader: reader.list_reviewed_stores()):
+        owners = self._table.read(
+            lambda reader: {*reader.list_reviewed_stores(), reader.find_recorded_store()}
+        )
+        for other in sorted(owners - {""}):
             if other in (location, IN_DATABASE) or not os.path.isdir(other):
                 continue
             problem = f"the database has the versions of the skills in {other}"
@@ -76,12 +80,9 @@ class ReviewedFolderStore(MirroredStore):
             raise ConfigInvalid(REVIEW_VARIABLE, problem, hint)
         self._record_working_copies(is_start=True)
 
-    def list_unshared_ids(self) -> Sequence[str]:
-        """Return no ids: the skills of the run directory are the ones that are reviewed."""
-        return ()
-
-    def record_edits(self) -> None:
-        """Record edits that were made by hand as drafts. Raises: as `prepare`."""
+    def record_edits(self, skill: str = "") -> None:
+        """Record edits that were made by hand as drafts, of all skills. Raises: as `prepare`."""
+        del skill
         current = {skill.id: skill for skill in self._list_working_copies()}
         if any(self._recorded.get(skill.id) is not skill for skill in current.values()):
             self._record_working_copies()
@@ -165,11 +166,13 @@ class ReviewedFolderStore(MirroredStore):
 
         If the process is killed in between, the version is a draft that equals no working copy.
         """
+        deleted = [skill for skill, files in changes.items() if files is None]
+        digests = {skill: digest_files(self._read_working_copy(skill) or {}) for skill in deleted}
 
         def work(writer: VersionWriter) -> None:
             for skill, files in changes.items():
                 if files is None:
-                    writer.delete_files(skill)
+                    writer.move_to_bin(skill, actor.name, digests[skill])
                 elif actor == SYSTEM_ACTOR:
                     writer.record_found(skill, files)
                 else:

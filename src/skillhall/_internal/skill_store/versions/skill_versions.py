@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall._internal.installer.install import build_bundle
@@ -31,6 +31,7 @@ from skillhall._internal.skill_store.input_checks import find_skill_md
 from skillhall._internal.skill_store.versions.version_diff import compare_files
 from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.revocation_rows import add_revocation
+from skillhall._internal.storage.sql.version_rows import BIN_RETENTION
 from skillhall.errors import (
     FieldRefused,
     OwnVersionError,
@@ -46,8 +47,9 @@ if TYPE_CHECKING:
 
     from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.skill.bundle import Bundle
+    from skillhall._internal.skill_store.store import SkillFiles
     from skillhall._internal.skill_store.versions.version_diff import FileChange
-    from skillhall._internal.storage.records import SkillVersion, VersionReview
+    from skillhall._internal.storage.records import DeletedSkill, SkillVersion, VersionReview
     from skillhall._internal.storage.sql.version_rows import (
         SqlVersionTable,
         VersionReader,
@@ -126,8 +128,8 @@ class VersionPin(NamedTuple):
 class WorkingCopies(Protocol):
     """The skills as they were written last. New versions are recorded from them."""
 
-    def record_edits(self) -> None:
-        """Record versions of working copies that were edited by hand."""
+    def record_edits(self, skill: str) -> None:
+        """Record a version of a working copy that was edited by hand."""
 
     def follow_in_transaction(
         self, writer: VersionWriter, skill: str, before: int | None, after: int | None
@@ -169,7 +171,7 @@ class SkillVersions:
 
         Raises: DatabaseUnavailable.
         """
-        self.working_copies.record_edits()
+        self.working_copies.record_edits(skill)
 
         def work(reader: VersionReader) -> VersionList:
             versions = tuple(
@@ -204,6 +206,51 @@ class SkillVersions:
             )
 
         return self.table.read(work)
+
+    def list_bin(self) -> tuple[DeletedSkill, ...]:
+        """Return the skills in the bin, the last one first. Raises: as `list`."""
+        deleted = self.table.read(lambda reader: reader.list_deleted())
+        oldest = self._now(-BIN_RETENTION)
+        if any(row.at < oldest for row in deleted):
+            self.table.write(lambda writer: writer.purge_bin(), self._now())
+        return tuple(row for row in deleted if row.at >= oldest)
+
+    def read_files(self, skill: str, number: int | None) -> tuple[int, SkillFiles]:
+        """Return the number and the files of a version that is to be restored.
+
+        Without a number, it is the one of a skill in the bin. Raises: SkillNotFound,
+        VersionNotFound if its files were deleted, DatabaseUnavailable.
+        """
+
+        def work(reader: VersionReader) -> tuple[int, SkillFiles]:
+            wanted = number
+            if wanted is None:
+                deleted = reader.find_deleted(skill)
+                if deleted is None:
+                    raise SkillNotFound(skill)
+                wanted = deleted.number
+            found = _find(reader, skill, wanted)
+            files = reader.read_contents(skill, found.number)
+            if not files:
+                raise VersionNotFound(skill, str(found.number))
+            return found.number, files
+
+        return self.table.read(work)
+
+    def purge(self, skill: str, actor: Actor) -> None:
+        """Delete the files of a skill in the bin. Raises: SkillNotFound, DatabaseUnavailable."""
+
+        def work(writer: VersionWriter) -> None:
+            deleted = writer.find_deleted(skill)
+            if deleted is None:
+                raise SkillNotFound(skill)
+            digest = _find(writer, skill, deleted.number).digest
+            writer.delete_files(skill)
+            add_audit_row(
+                writer.connection, actor, "skill.purge", skill, at=writer.at, digest_before=digest
+            )
+
+        self.table.write(work, self._now())
 
     def resolve(self, skill: str, version: str, *, with_drafts: bool = True) -> SkillVersion:
         """Return the version with a number or digest. A digest means the newest such version.
@@ -297,7 +344,8 @@ class SkillVersions:
         signer, is_scanned = "", False
         if verb in (VersionVerb.SUBMIT, VersionVerb.APPROVE, VersionVerb.USE):
             details = self.show(skill, number)  # files never change, so not in the transaction
-            if not details.files:  # the skill was deleted
+            is_deleted = self.table.read(lambda reader: reader.find_deleted(skill)) is not None
+            if is_deleted or not details.files:
                 raise VersionNotFound(skill, str(number))
             signer, is_scanned = details.signer, True
 
@@ -320,10 +368,12 @@ class SkillVersions:
             _revoke(writer, verb, version, actor, comment, after)
             return VersionChange(_find(writer, skill, number), after), before
 
-        at = self.clock().isoformat(timespec="seconds")
-        change, before = self.table.write(work, at)
+        change, before = self.table.write(work, self._now())
         self.working_copies.follow(skill, before, change.current)
         return change
+
+    def _now(self, difference: timedelta = timedelta()) -> str:
+        return (self.clock() + difference).isoformat(timespec="seconds")
 
     @staticmethod
     def _add_audit_row(
@@ -350,7 +400,9 @@ class SkillVersions:
         version = _find(reader, skill, number)
         if not with_drafts and version.state not in PUBLIC_STATES:
             raise VersionNotFound(skill, str(number))
-        contents = reader.read_contents(skill, number)
+        # Only authors, who may restore it, see the files of a deleted skill.
+        is_visible = with_drafts or reader.find_deleted(skill) is None
+        contents = reader.read_contents(skill, number) if is_visible else {}
         executables = tuple(p for p, (_, mode) in contents.items() if mode & _EXECUTABLE_BIT)
         files = {path: data for path, (data, _) in contents.items()}
         states = {path: FileState(data, path in executables) for path, data in files.items()}

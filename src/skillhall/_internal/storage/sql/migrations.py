@@ -302,6 +302,19 @@ def _m11_users(connection: Connection) -> None:
     )
 
 
+def _m12_deleted_skills(connection: Connection) -> None:
+    """Create the bin, and the store of skills in folders whose versions are recorded."""
+    _execute(
+        connection,
+        """CREATE TABLE recorded_stores (location TEXT PRIMARY KEY NOT NULL,
+            since TEXT NOT NULL)""",
+        """CREATE TABLE deleted_skills (skill_id TEXT PRIMARY KEY NOT NULL,
+            number BIGINT NOT NULL, actor TEXT NOT NULL, at TEXT NOT NULL,
+            FOREIGN KEY (skill_id, number) REFERENCES skill_versions (skill_id, number))""",
+        "CREATE INDEX deleted_skills_at ON deleted_skills (at)",
+    )
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m1_sessions,
     _m2_templates_and_snapshots,
@@ -314,6 +327,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m9_revocations_and_inventories,
     _m10_versions,
     _m11_users,
+    _m12_deleted_skills,
 )
 LATEST_VERSION = len(MIGRATIONS)
 

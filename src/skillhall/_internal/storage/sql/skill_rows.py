@@ -201,11 +201,11 @@ class SharedSkillWriter(SharedSkillReader):
         self.history.record(identity, stored, self._origin, self._review)
 
     def delete(self, identity: str) -> None:
-        """Delete a skill and the files of its versions."""
+        """Delete a skill. Its versions stay in the bin for 30 days."""
         self._note_digests(identity, "")
         is_draft = self._review is not ReviewMode.OFF and not self.history.find_current(identity)
         delete_owner(self._connection, SKILL_OWNER, identity)
-        self.history.delete_files(identity)
+        self.history.move_to_bin(identity, self._origin.author, self._digests[identity][0])
         self.history.add_event(VERSION_CHANGED if is_draft else SKILL_DELETED, identity)
 
     def add_audit_rows(self, at: str, actor: Actor, action: str) -> None:

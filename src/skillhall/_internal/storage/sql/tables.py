@@ -374,3 +374,16 @@ current_versions = Table(
 )
 # Stores whose skills are reviewed: the path of a run directory, or "database".
 reviewed_stores = Table("reviewed_stores", METADATA, _id("location"), *_texts("since"))
+# The run directory whose skills have the versions, if they are in folders and not reviewed.
+recorded_stores = Table("recorded_stores", METADATA, _id("location"), *_texts("since"))
+# Deleted skills whose files are still stored, and the version that is restored.
+deleted_skills = Table(
+    "deleted_skills",
+    METADATA,
+    Column("skill_id", Text, primary_key=True, key="skill"),
+    Column("number", BigInteger, nullable=False),
+    Column("actor", Text, nullable=False, key="by"),
+    *_texts("at"),
+    ForeignKeyConstraint(["skill", "number"], [skill_versions.c.skill, skill_versions.c.number]),
+)
+Index("deleted_skills_at", deleted_skills.c.at)

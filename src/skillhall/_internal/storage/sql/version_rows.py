@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlalchemy import and_, delete, func, insert, select, update
@@ -17,6 +18,7 @@ from skillhall._internal.storage.records import (
     SKILL_CHANGED,
     SKILL_DELETED,
     VERSION_CHANGED,
+    DeletedSkill,
     Event,
     SkillVersion,
     StoredFile,
@@ -35,6 +37,8 @@ from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import (
     blobs,
     current_versions,
+    deleted_skills,
+    recorded_stores,
     reviewed_stores,
     shared_skill_files,
     shared_skills,
@@ -57,6 +61,7 @@ _NEWEST_FIRST = skill_versions.c.number.desc()
 _ROLLED_BACK = "rolled back"  # origin of a shared skill
 REVIEW_VARIABLE = "SKILLHALL_REVIEW"
 IN_DATABASE = "database"  # location of a store whose skills are in the database
+BIN_RETENTION = timedelta(days=30)  # for the files of deleted skills
 
 
 def build_review_error() -> ConfigInvalid:
@@ -231,6 +236,22 @@ class VersionReader:
         """Return the locations of the stores whose skills are reviewed."""
         return [*self.connection.execute(select(reviewed_stores.c.location)).scalars()]
 
+    def find_recorded_store(self) -> str:
+        """Return the run directory whose skills have the versions; "" if there is none."""
+        return str(self.connection.execute(select(recorded_stores.c.location)).scalar() or "")
+
+    def find_deleted(self, skill: str) -> DeletedSkill | None:
+        """Return a skill in the bin, or None."""
+        query = select_fields(deleted_skills).where(deleted_skills.c.skill == skill)
+        row = self.connection.execute(query).mappings().first()
+        return None if row is None else DeletedSkill(**row)
+
+    def list_deleted(self) -> list[DeletedSkill]:
+        """Return the skills in the bin, the last one first."""
+        newest_first = (deleted_skills.c.at.desc(), deleted_skills.c.skill)
+        rows = self.connection.execute(select_fields(deleted_skills).order_by(*newest_first))
+        return [DeletedSkill(**row) for row in rows.mappings()]
+
     def read_blob(self, digest: str) -> bytes | None:
         """Return the bytes with this digest, or None."""
         return read_blob(self.connection, digest)
@@ -271,7 +292,8 @@ class VersionWriter(VersionReader):
         Without review, the version is approved and current.
         """
         latest = self.find_latest(skill)
-        if latest is None or not self._is_equal(latest, files):
+        was_deleted = self._take_from_bin(skill)  # it is reviewed again, as any new skill
+        if latest is None or was_deleted or not self._is_equal(latest, files):
             number = (latest.number if latest else 0) + 1
             latest = self._add(skill, files, origin, number, initial_state(mode))
             if mode is ReviewMode.OFF:
@@ -299,7 +321,7 @@ class VersionWriter(VersionReader):
             for path, (data, mode) in sorted(files.items())
         }
         digest = _compute_digest(stored)
-        versions = self.list_versions(skill)
+        versions = [] if self._take_from_bin(skill) else self.list_versions(skill)
         equal = (
             version
             for version in versions
@@ -308,9 +330,10 @@ class VersionWriter(VersionReader):
         found = next(equal, None)
         if found is None:
             store_blobs(self.connection, files)
-            number = versions[0].number + 1 if versions else 1
+            latest = self.find_latest(skill)
+            number = latest.number + 1 if latest else 1
             found = self._add(skill, stored, VersionOrigin(), number)
-        if is_approved:
+        if is_approved and found.state is not VersionState.YANKED:
             self._approve_unreviewed(found)
 
     def adopt_shared_skills(self, mode: ReviewMode) -> None:
@@ -380,8 +403,36 @@ class VersionWriter(VersionReader):
         }
         self.connection.execute(insert(version_reviews), row)
 
+    def move_to_bin(self, skill: str, by: str, digest: str) -> None:
+        """Stop serving a skill, and keep its versions for 30 days.
+
+        `digest` is that of the deleted files. The bin is purged of older skills.
+        """
+        versions = self.list_versions(skill)
+        equal = (version for version in versions if version.digest == digest)
+        if restored := next(equal, versions[0] if versions else None):
+            self._take_from_bin(skill)
+            row = {"skill": skill, "number": restored.number, "by": by, "at": self.at}
+            self.connection.execute(insert(deleted_skills), row)
+        if self.find_current(skill) is not None:
+            self.set_current(skill, None)
+        self.purge_bin()
+
+    def purge_bin(self) -> None:
+        """Delete the files of the skills that were deleted more than 30 days ago."""
+        oldest = (datetime.fromisoformat(self.at) - BIN_RETENTION).isoformat(timespec="seconds")
+        query = select(deleted_skills.c.skill).where(deleted_skills.c.at < oldest)
+        for skill in self.connection.execute(query).scalars().all():
+            self.delete_files(skill)
+
+    def _take_from_bin(self, skill: str) -> bool:
+        """Remove a skill from the bin; return whether it was there."""
+        is_skill = deleted_skills.c.skill == skill
+        return self.connection.execute(delete(deleted_skills).where(is_skill)).rowcount > 0
+
     def delete_files(self, skill: str) -> None:
         """Delete the files of all versions of a skill, which is no longer served."""
+        self._take_from_bin(skill)
         is_skill = version_files.c.skill == skill
         digests = select(version_files.c.digest).where(is_skill)
         unused = set(self.connection.execute(digests).scalars())
@@ -414,6 +465,11 @@ class VersionWriter(VersionReader):
         """Publish an event with the transaction. The last one about what is served wins."""
         if kind != VERSION_CHANGED or skill not in self._events:
             self._events[skill] = kind
+
+    def set_recorded_store(self, location: str) -> None:
+        """Record whose skills have the versions."""
+        self.connection.execute(delete(recorded_stores))
+        self.connection.execute(insert(recorded_stores), {"location": location, "since": self.at})
 
     def set_reviewed_store(self, location: str, *, is_reviewed: bool) -> None:
         """Record whether the skills of a store are reviewed."""

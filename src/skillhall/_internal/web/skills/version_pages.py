@@ -12,6 +12,8 @@ from skillhall._internal.web.page_request import PageRequest, on_error, parse_nu
 from skillhall._internal.web.rendering import form_status, render
 from skillhall.errors import VersionNotFound
 
+BIN_PATH = "/skills/deleted"
+
 
 def show_queue(request: PageRequest) -> Response:
     """Show the versions that wait for a review, and drafts that were not submitted."""
@@ -32,9 +34,41 @@ def show_history(request: PageRequest) -> Response:
         request.translations("versions.title", name=skill_id),
         id=skill_id,
         listed=listed,
-        can_review=request.may(Action.REVIEW_SKILLS),
+        can_review=versions.is_on and request.may(Action.REVIEW_SKILLS),
+        can_restore=request.may(Action.WRITE_SKILLS),
         is_served=skill_id in request.collection.snapshot().skills,
+        is_reviewed=versions.is_on,
     )
+
+
+def show_bin(request: PageRequest) -> Response:
+    """Show the skills that were deleted in the last 30 days."""
+    versions = request.collection.versions
+    rows = versions.list_bin() if versions else ()
+    return render(request, "bin.html", rows=rows, has_bin=versions is not None)
+
+
+@on_error(show_bin)
+def restore_deleted(request: PageRequest) -> Response:
+    """Restore a deleted skill."""
+    return _restore(request, None)
+
+
+def confirm_purge(request: PageRequest) -> Response:
+    """Ask for confirmation before a deleted skill is deleted permanently."""
+    skill_id = request.path_params["id"]
+    _get_versions(request).read_files(skill_id, None)  # raises an error if it is not in the bin
+    return render(
+        request, "purge.html", request.translations("bin.purge_title", name=skill_id), id=skill_id
+    )
+
+
+@on_error(show_bin)
+def purge(request: PageRequest) -> Response:
+    """Delete the files of a deleted skill permanently."""
+    skill_id = request.path_params["id"]
+    _get_versions(request).purge(skill_id, request.actor)
+    return request.redirect(BIN_PATH, "purged", skill_id)
 
 
 def show_version(request: PageRequest) -> Response:
@@ -55,7 +89,8 @@ def show_version(request: PageRequest) -> Response:
         version=comparison.details.version,
         comment=request.field("comment"),
         can_write=with_drafts,
-        can_review=request.may(Action.REVIEW_SKILLS),
+        can_review=versions.is_on and request.may(Action.REVIEW_SKILLS),
+        is_reviewed=versions.is_on,
     )
 
 
@@ -93,6 +128,12 @@ def yank(request: PageRequest) -> Response:
     return _redirect(request, "version_yanked")
 
 
+@on_error(show_version, "restore")
+def restore(request: PageRequest) -> Response:
+    """Restore a version: with review, as a new draft."""
+    return _restore(request, _read_path(request)[1])
+
+
 @on_error(show_version, "use")
 def use(request: PageRequest) -> Response:
     """Serve an approved version."""
@@ -104,6 +145,15 @@ def use(request: PageRequest) -> Response:
 def build_history_url(skill_id: str) -> str:
     """Return the URL of the history of a skill."""
     return f"/skill/{quote(skill_id, safe='')}/versions"
+
+
+def _restore(request: PageRequest, number: int | None) -> Response:
+    skill_id, collection = request.path_params["id"], request.collection
+    change = collection.restore(skill_id, number, actor=request.actor).change_id
+    if collection.is_reviewed:
+        return request.redirect(build_history_url(skill_id), "drafted", skill_id, change)
+    subject = skill_id if number is None else f"{skill_id}@{number}"
+    return request.redirect(f"/skill/{quote(skill_id, safe='')}", "restored", subject, change)
 
 
 def _get_versions(request: PageRequest) -> SkillVersions:

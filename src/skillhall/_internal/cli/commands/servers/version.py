@@ -22,6 +22,7 @@ from skillhall._internal.cli.terminal import format_findings
 from skillhall._internal.policy.trust.version_review import VersionState
 from skillhall._internal.skill_store.serializers import (
     serialize_comparison,
+    serialize_deleted,
     serialize_version_change,
     serialize_version_details,
     serialize_versions,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:  # from an optional extra
         VersionDetails,
     )
     from skillhall._internal.skill_store.versions.version_diff import FileChange
-    from skillhall._internal.wiring.database import SkillVersion
+    from skillhall._internal.wiring.database import DatabaseServices, SkillVersion
 
 _MARKS = {"same": " ", "old": "-", "new": "+", "gap": "@"}
 
@@ -193,18 +194,74 @@ def use(*, version: str, comment: str, root: str) -> CommandResult:
     return _report("chose", change)
 
 
+@json_command("restore", "skillhall version restore pdf@3", group=command)
+@_version_argument
+@run_directory_option
+def restore(*, version: str, root: str) -> CommandResult:
+    """Write the files of a version again, or restore a deleted skill.
+
+    With review, they are a draft.
+    """
+    from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
+    from skillhall._internal.skill_store.versions.skill_versions import parse_pin
+
+    with _open_services(root) as (services, versions):
+        pin = parse_pin(version)
+        found = versions.resolve(*pin) if pin else None
+        skill = found.skill if found else version
+        number, files = versions.read_files(skill, found.number if found else None)
+        assert services.skill_store is not None  # noqa: S101 - there is one if there are versions
+        directory = read_settings().data_directory
+        SkillStoreChanges(services.skill_store, directory, get_actor()).restore(skill, files)
+        newest = versions.list(skill).versions[0]
+    data = {"id": skill, "restored": number, "number": newest.number}
+    messages = [f"restored {skill}@{number} as version {newest.number}"]
+    return CommandResult(data, lines=[skill], messages=messages)
+
+
+@json_command("bin", "skillhall version bin", group=command)
+@run_directory_option
+def list_bin(*, root: str) -> CommandResult:
+    """List the skills that were deleted in the last 30 days, the last one first."""
+    with _open_versions(root) as versions:
+        deleted = versions.list_bin()
+    rows = [(row.skill, str(row.number), row.at, row.by) for row in deleted]
+    headings = ["skill", "version", "deleted", "by"]
+    data = {"skills": [*map(serialize_deleted, deleted)]}
+    return CommandResult(data, headings=headings, rows=rows)
+
+
+@json_command("purge", "skillhall version purge pdf", group=command)
+@click.argument("skill_id", metavar="ID")
+@flag("-y", "--yes", help="Delete without asking.")
+@run_directory_option
+def purge(*, skill_id: str, yes: bool, root: str) -> CommandResult:
+    """Delete the files of the deleted skill ID permanently."""
+    if not yes:
+        confirm(f"Delete all versions of {skill_id} permanently?")
+    with _open_versions(root) as versions:
+        versions.purge(skill_id, get_actor())
+    return CommandResult({"purged": skill_id}, messages=[f"deleted {skill_id} permanently"])
+
+
 @contextmanager
 def _open_versions(root: str) -> Iterator[SkillVersions]:
     """Open the versions of the configured database. Raises: ConfigInvalid, CommandFailed."""
+    with _open_services(root) as (_, versions):
+        yield versions
+
+
+@contextmanager
+def _open_services(root: str) -> Iterator[tuple[DatabaseServices, SkillVersions]]:
     with require_database():
         from skillhall._internal.wiring.database import open_database_services
     settings = read_settings()._replace(working_directory=root)
     with closing(open_database_services(settings)) as services:
         if services.versions is None:
-            problem = "versions are recorded only with review, or with PostgreSQL"
-            hint = "set it to the server's value: one or two"
-            raise ConfigInvalid("SKILLHALL_REVIEW", problem, hint)
-        yield services.versions
+            problem = "the database has the versions of another run directory"
+            hint = "give each run directory its own data folder"
+            raise ConfigInvalid("SKILLHALL_DATA_DIR", problem, hint)
+        yield services, services.versions
 
 
 def _resolve(
