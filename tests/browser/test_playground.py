@@ -1,5 +1,6 @@
 """Playground in a browser, with a scripted model server."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -192,3 +193,35 @@ def test_playground_without_model_explains_how_to_set_one(visitor: BrowserSessio
     page = visitor.open_page("/playground")
     expect(page.get_by_role("heading", name="No model is configured")).to_be_visible()
     expect(page.get_by_role("button", name="Send")).to_have_count(0)
+
+
+def test_skill_name_is_completed_while_typing(stage: ServeProcess, browser: Browser) -> None:
+    session = BrowserSession.open(browser, stage.url)
+    page = session.open_page("/playground")
+    message = page.get_by_label("Message")
+    message.press_sequentially("/cs")
+    option = page.get_by_role("option", name="/csv-report Summarizes CSV files.")
+    expect(option).to_have_attribute("aria-selected", "true")
+    message.press("Tab")
+    expect(message).to_have_value("/csv-report ")
+    expect(page.get_by_role("listbox")).to_have_count(0)
+    message.fill("/csv")
+    option.click()
+    expect(message).to_have_value("/csv-report ")
+    expect(page.get_by_text("Ctrl Enter Send")).to_be_visible()
+    session.close()
+
+
+def test_conversation_is_saved_as_an_eval_case(guest: BrowserSession, stage: ServeProcess) -> None:
+    page = guest.open_page("/playground")
+    send(page, "Summarize sales.csv.")
+    page.get_by_role("link", name="Save as an eval case").click()
+    expect(page.get_by_label("Skill")).to_have_value("csv-report")
+    expect(page.get_by_label("Prompt")).to_have_value("Summarize sales.csv.")
+    page.get_by_label("Assertions").fill("Totals come first.\nRows follow.")
+    page.get_by_role("button", name="Save the case").click()
+    expect(page.get_by_role("status").first).to_contain_text("Eval case added to csv-report")
+    data = json.loads((stage.user_skills / "csv-report/evals/evals.json").read_text())
+    case = data["evals"][-1]
+    assert (case["id"], case["prompt"]) == (len(data["evals"]), "Summarize sales.csv.")
+    assert case["assertions"] == ["Totals come first.", "Rows follow."]

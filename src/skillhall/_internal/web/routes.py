@@ -30,7 +30,7 @@ from skillhall._internal.web import (
 )
 from skillhall._internal.web.assets import STATIC_PREFIX, serve_asset
 from skillhall._internal.web.page_request import SITE_KEY, PageHandler, PageRequest, redirect
-from skillhall._internal.web.playground import playground_pages
+from skillhall._internal.web.playground import eval_case_pages, playground_pages
 from skillhall._internal.web.rendering import render_error
 from skillhall._internal.web.sessions import block_pages, board_pages, session_pages, template_pages
 from skillhall._internal.web.sessions import import_pages as session_imports
@@ -171,6 +171,9 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/session/{id}/try", Action.CHAT, playground_pages.try_session, _DATABASE),
     ("GET", "/playground", _READ, playground_pages.show),
     ("GET", "/playground/prompt", _READ, playground_pages.show_prompt),
+    ("GET", "/playground/skills", _READ, playground_pages.complete_skill),
+    ("GET", "/playground/eval-case", _WRITE, eval_case_pages.show_form),
+    ("POST", "/playground/eval-case", _WRITE, eval_case_pages.save, _STORE),
     ("POST", "/playground/new", Action.CHAT, playground_pages.start_over),
     ("POST", "/playground/send", Action.CHAT, playground_pages.send_message),
     ("GET", "/sources", _READ, source_pages.show_sources),

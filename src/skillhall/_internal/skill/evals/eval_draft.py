@@ -8,8 +8,13 @@ from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any
 
-from skillhall._internal.skill.evals.eval_file import TODO, parse_eval_file, parse_trigger_file
-from skillhall._internal.strict_json import render_json
+from skillhall._internal.skill.evals.eval_file import (
+    MAX_ENTRIES,
+    TODO,
+    parse_eval_file,
+    parse_trigger_file,
+)
+from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -70,6 +75,25 @@ def build_template(skill_name: str, parsed: ParsedSkill) -> EvalDraft:
         {"query": query, "should_trigger": query in expected} for query in (*expected, *others)
     ]
     return _build_draft(skill_name, cases, queries)
+
+
+def append_case(data: bytes | None, skill_name: str, case: Mapping[str, object]) -> bytes | None:
+    """Return an evals file with one more case; `None` if the present file cannot be changed.
+
+    `data` is the present file, if there is one. Its other contents stay as they are.
+    """
+    if data is None:
+        return _build_draft(skill_name, [case], []).evals
+    try:
+        value = parse_json(data, unique_keys=True)
+    except InvalidJson:
+        return None
+    cases = value.get("evals") if isinstance(value, dict) else None
+    if not isinstance(cases, list) or len(cases) >= MAX_ENTRIES:
+        return None
+    numbers = [one["id"] for one in cases if isinstance(one, dict) and type(one.get("id")) is int]
+    cases.append({"id": max(numbers, default=0) + 1, **{k: v for k, v in case.items() if v}})
+    return render_json(value) + b"\n"
 
 
 def build_draft_request(skill_name: str, parsed: ParsedSkill) -> str:

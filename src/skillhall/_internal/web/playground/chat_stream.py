@@ -19,6 +19,7 @@ from skillhall._internal.agents.chat.events import (
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.http.streaming import run_until_disconnect
 from skillhall._internal.http.thread_pool import Work
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.web.page_request import PageRequest
 from skillhall._internal.web.rendering import (
     CSP_HEADER,
@@ -65,9 +66,10 @@ class TurnRow(NamedTuple):
     done: Done | None
     problem: PageError | None
     is_stopped: bool = False
+    eval_url: str = ""  # saves it as an eval case; "" if that is not allowed
 
     @classmethod
-    def from_turn(cls, request: PageRequest, turn: Turn) -> Self:
+    def from_turn(cls, request: PageRequest, turn: Turn, number: int) -> Self:
         """Return the row of a turn; the reply is rendered as untrusted Markdown."""
         text = turn.done.text if turn.done else turn.partial_text
         reply = request.site.markdown.render(text, "#") if text else Markup()
@@ -76,20 +78,29 @@ class TurnRow(NamedTuple):
             heading = translations("playground.failed")
             problem = describe_error(request, turn.error)._replace(heading=heading)
         steps = tuple(TraceStep.from_event(translations, event) for event in turn.tool_events)
-        return cls(turn.message, steps, reply, turn.done, problem, turn.is_stopped)
+        can_save = turn.done is not None and request.may(Action.WRITE_SKILLS)
+        url = f"{PLAYGROUND_PATH}/eval-case?turn={number}" if can_save else ""
+        return cls(turn.message, steps, reply, turn.done, problem, turn.is_stopped, url)
 
 
 class ChatStream(Response):
     """Response with the reply to a message; ends on disconnect or shutdown."""
 
-    def __init__(self, request: PageRequest, turn: Turn, events: AsyncIterator[ChatEvent]) -> None:
+    def __init__(
+        self,
+        request: PageRequest,
+        turn: Turn,
+        number: int,  # of the turn
+        events: AsyncIterator[ChatEvent],
+    ) -> None:
         self._is_stream = is_stream(request)
         if self._is_stream:
             super().__init__(headers=_STREAM_HEADERS, media_type=NDJSON_TYPE)
             del self.headers["content-length"]
         else:
             super().__init__(status_code=303, headers={"location": PLAYGROUND_PATH})
-        self._request, self._turn, self._events = request, turn, events
+        self._request, self._turn, self._number = request, turn, number
+        self._events = events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events of the reply, or wait for its end and redirect."""
@@ -122,7 +133,10 @@ class ChatStream(Response):
         await _send_line(send, {"kind": "over", "html": html, "failed": failed})
 
     def _render_turn(self) -> str:
-        return self._render_macro("turn_article", TurnRow.from_turn(self._request, self._turn))
+        return self._render_macro("turn_article", self._build_row())
+
+    def _build_row(self) -> TurnRow:
+        return TurnRow.from_turn(self._request, self._turn, self._number)
 
     def _render_macro(self, macro: str, value: TraceStep | TurnRow) -> str:
         return render_macro("chat_turn.html", macro, self._request.translations, value)

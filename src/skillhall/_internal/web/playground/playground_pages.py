@@ -23,6 +23,7 @@ from skillhall._internal.web.site import Site
 from skillhall.errors import Busy, ModelUnavailable, SkillhallError
 
 CONVERSATION_COOKIE = "skillhall_conversation"
+MAX_COMPLETIONS = 8
 _COOKIE_LIFETIME = 24 * 3600  # seconds; conversations expire earlier
 _MAX_NAME_LENGTH = 200  # characters of a submitted name in an error message
 
@@ -44,7 +45,7 @@ class _Config(NamedTuple):
 
 def show(request: PageRequest) -> Response:
     """Show the conversation of this browser, and the form for the next message."""
-    conversation, query = _find_conversation(request), request.query_params
+    conversation, query = find_conversation(request), request.query_params
     agent_id = request.field("agent") or query.get("agent", "")
     agent_id = agent_id or (conversation.agent if conversation else "")
     config = _read_config(request.site, agent_id)
@@ -66,7 +67,7 @@ def show(request: PageRequest) -> Response:
         model=request.field("model") or (conversation.model if conversation else ""),
         message=request.field("message") or failed_message or query.get("message", ""),
         max_message_length=MAX_MESSAGE_LENGTH,
-        turns=[TurnRow.from_turn(request, turn) for turn in turns],
+        turns=[TurnRow.from_turn(request, turn, n) for n, turn in enumerate(turns, 1)],
         listing_size=listing_size,  # sent with every turn
         is_enabled=bool(config.models),
     )
@@ -78,6 +79,17 @@ def show_prompt(request: PageRequest) -> Response:
     agent = _read_config(request.site, agent_id).find_agent(agent_id)
     text = _skills_for(request.site, agent).system_prompt()
     return PlainTextResponse(text.encode("utf-8", "replace"), headers=CSP_HEADER)
+
+
+def complete_skill(request: PageRequest) -> Response:
+    """Show the skills of an agent whose name starts with, or contains, a text."""
+    query = request.query_params
+    text = query.get("q", "").strip().casefold()[:_MAX_NAME_LENGTH]
+    agent = _read_config(request.site, query.get("agent", "")).find_agent(query.get("agent", ""))
+    view = _skills_for(request.site, agent).snapshot().skill_view
+    found = [row for row in view if text in row.name.casefold()]
+    found.sort(key=lambda row: (not row.name.casefold().startswith(text), row.name))
+    return render(request, "completions.html", rows=found[:MAX_COMPLETIONS])
 
 
 def try_session(request: PageRequest) -> Response:
@@ -117,12 +129,12 @@ def _send_message(request: PageRequest) -> Response:
     # A stream has begun to answer; others must get an answer in time.
     timeout = REPLY_TIMEOUT if is_stream(request) else request.site.pools.timeout
     events = conversations.stream_reply(conversation, turn, timeout)
-    response = ChatStream(request, turn, events)
+    response = ChatStream(request, turn, len(conversation.turns) + 1, events)
     request.add_cookie(response, CONVERSATION_COOKIE, conversation.id, _COOKIE_LIFETIME)
     return response
 
 
-def _find_conversation(request: PageRequest) -> Conversation | None:
+def find_conversation(request: PageRequest) -> Conversation | None:
     return request.site.conversations.find(request.cookies.get(CONVERSATION_COOKIE, ""))
 
 
@@ -141,7 +153,7 @@ def _get_conversation(request: PageRequest) -> Conversation:
     model = chosen or agent.model or request.site.settings.model
     if not model:
         raise HttpError("not_ready", request.translations("playground.no_model"))
-    current = _find_conversation(request)
+    current = find_conversation(request)
     if current is not None and (current.agent, current.model) == (agent.id, model):
         return current
     chat_class = load_chat_class()

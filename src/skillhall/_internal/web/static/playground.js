@@ -101,5 +101,88 @@ form.addEventListener("submit", async (event) => {
 stopButton.addEventListener("click", () => abortController?.abort());
 
 message.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+  if (choose(event)) event.preventDefault();
+  else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+});
+
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && !event.defaultPrevented) abortController?.abort();
+});
+
+// Completes `/name` at the start of a message from the skills of the agent.
+let completions = null;
+let chosen = -1;
+let completionRequest = null;
+message.setAttribute("aria-autocomplete", "list");
+
+function closeCompletions() {
+  completionRequest?.abort();
+  completions?.remove();
+  completions = null;
+  message.removeAttribute("aria-controls");
+  message.removeAttribute("aria-activedescendant");
+}
+
+function highlight(index) {
+  const options = [...completions.children];
+  chosen = (index + options.length) % options.length;
+  options.forEach((option, at) => option.setAttribute("aria-selected", String(at === chosen)));
+  options[chosen].scrollIntoView({ block: "nearest" });
+  message.setAttribute("aria-activedescendant", options[chosen].id);
+}
+
+function insertName(option) {
+  message.value = `/${option.dataset.name} `;
+  closeCompletions();
+  message.focus();
+}
+
+// Handles a key while completions are shown; returns whether it did.
+function choose(event) {
+  if (!completions) return false;
+  if (event.key === "ArrowDown") highlight(chosen + 1);
+  else if (event.key === "ArrowUp") highlight(chosen - 1);
+  else if (event.key === "Tab" || (event.key === "Enter" && !event.ctrlKey && !event.metaKey)) insertName(completions.children[chosen]);
+  else if (event.key === "Escape") closeCompletions();
+  else return false;
+  return true;
+}
+
+async function complete() {
+  const typed = /^\/(\S*)$/.exec(message.value);
+  if (!typed) {
+    closeCompletions();
+    return;
+  }
+  completionRequest?.abort();
+  completionRequest = new AbortController();
+  const query = new URLSearchParams({ agent: form.elements.agent.value, q: typed[1] });
+  let list;
+  try {
+    const response = await fetch(`/playground/skills?${query}`, { signal: completionRequest.signal });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    list = page.getElementById("completions");
+  } catch {
+    return; // aborted by the next key, or the server cannot be reached
+  }
+  completions?.remove();
+  completions = null;
+  if (!list?.children.length) {
+    closeCompletions();
+    return;
+  }
+  completions = document.adoptNode(list);
+  message.after(completions);
+  message.setAttribute("aria-controls", "completions");
+  highlight(0);
+}
+
+message.addEventListener("input", complete);
+message.addEventListener("blur", () => closeCompletions());
+// Before `blur`, which would close the list.
+message.parentElement.addEventListener("mousedown", (event) => {
+  const option = event.target.closest("[role=option]");
+  if (!option) return;
+  event.preventDefault();
+  insertName(option);
 });
