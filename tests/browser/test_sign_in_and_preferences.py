@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from skillhall import __version__
 from tests.support.browsers import BrowserSession, ServeProcess, run_server
 from tests.support.servers import TOKEN
 from tests.support.skills import make_skill
@@ -121,9 +122,36 @@ def test_empty_server_explains_how_to_add_skills(
         page = visitor.open_page("/")
         expect(page.get_by_role("heading", name="No skills yet")).to_be_visible()
         assert visitor.find_accessibility_problems() == []
+        connect = page.get_by_role("region", name="Connect an agent")
+        expect(connect).to_contain_text(f"claude mcp add --transport http skills {server.url}/mcp")
         page.get_by_role("link", name="Write one").click()
         expect(page.get_by_role("heading", name="Add a skill")).to_be_visible()
+        page.goto(server.url)
+        page.get_by_role("button", name="Add three sample skills").click()
+        expect(page.get_by_role("link", name="meeting-notes")).to_be_visible()
+        expect(page.get_by_role("button", name="Undo")).to_be_visible()
         visitor.close()
+
+
+def test_footer_has_help_version_and_health(either: BrowserSession) -> None:
+    page = either.open_page("/skills")
+    footer = page.get_by_role("contentinfo")
+    expect(footer).to_contain_text(f"Skillhall {__version__}")
+    expect(footer.get_by_role("link", name="Health")).to_have_attribute("href", "/readyz")
+    footer.get_by_role("link", name="Help").click()
+    expect(page.get_by_role("heading", name="Connect an agent")).to_be_visible()
+
+
+def test_unknown_pages_offer_a_way_on(either: BrowserSession) -> None:
+    page = either.open_page("/skill/no-such-skill")
+    expect(page.get_by_role("main")).to_contain_text("404")
+    page.get_by_role("searchbox").fill("pdf")
+    page.get_by_role("button", name="Search", exact=True).click()
+    expect(page.get_by_role("link", name="pdf-tools")).to_be_visible()
+    either.open_page("/no/such/page")
+    expect(page.get_by_role("main")).to_contain_text("This page doesn't exist.")
+    page.get_by_role("main").get_by_role("link", name="Help").click()
+    expect(page.get_by_role("heading", name="Help", level=1)).to_be_visible()
 
 
 def test_skipped_entries_are_listed_and_shadowed_skill_is_deleted(

@@ -6,17 +6,20 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.handles import EntryKind, FolderHandle
+from skillhall._internal.installer.install import build_bundle
 from skillhall._internal.policy.folder_walk_rules import ScanPolicy
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
+from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from importlib.resources.abc import Traversable
 
     from skillhall._internal.fs.write import WritableFolder
+    from skillhall._internal.skill.bundle import Bundle
 
 # Marks a shipped skill, so that one from elsewhere under the same id is never replaced.
 SHIPPED_METADATA = ("shipped-with", "skillhall")
@@ -34,7 +37,22 @@ class ShippedSkillsReport(NamedTuple):
 
 def read_shipped_skills() -> Mapping[str, Mapping[str, bytes]]:
     """Return the files of each shipped skill, by id and path."""
-    folder = files("skillhall._internal.skill_store") / "system_skills"
+    return _read_skills("system_skills")
+
+
+def read_sample_skills() -> Sequence[Bundle]:
+    """Return the samples for the first visit, as bundles to import."""
+    return [
+        build_bundle(
+            identity,
+            {path: FileState(data, executable=False) for path, data in contents.items()},
+        )
+        for identity, contents in _read_skills("sample_skills").items()
+    ]
+
+
+def _read_skills(name: str) -> Mapping[str, Mapping[str, bytes]]:
+    folder = files("skillhall._internal.skill_store") / name
     return {
         skill.name: dict(_iter_files(skill, ""))
         for skill in sorted(folder.iterdir(), key=lambda entry: entry.name)

@@ -22,6 +22,7 @@ from skillhall._internal.web.site import Site
 from skillhall._internal.web.translations import DEFAULT_LANGUAGE, LANGUAGES, Translations
 from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
+from skillhall._version import VERSION
 from skillhall.errors import SkillhallError
 
 CSP = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -87,8 +88,10 @@ def render(
 def render_error(request: PageRequest, error: SkillhallError) -> HTMLResponse:
     """Render the page for a request that failed."""
     heading = describe_error(request, error).heading
-    request_id = request.scope[REQUEST_ID_KEY]
-    return render(request, "error.html", heading, error=error, request_id=request_id)
+    request_id, status = request.scope[REQUEST_ID_KEY], error_status(error).http_status
+    return render(
+        request, "error.html", heading, error=error, request_id=request_id, http_status=status
+    )
 
 
 def render_problem(request: PageRequest, error: SkillhallError) -> HTMLResponse:
@@ -159,6 +162,7 @@ def jinja_environment() -> Environment:
         "zones": Zone,
         "languages": LANGUAGES,
         "themes": THEMES,
+        "version": VERSION,
     }
     return environment
 

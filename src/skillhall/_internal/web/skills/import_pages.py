@@ -12,8 +12,10 @@ from skillhall._internal.skill_store.pending_imports import (
     ImportStatus,
     PendingImport,
 )
+from skillhall._internal.skill_store.shipped_skills import read_sample_skills
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
 from skillhall._internal.web.rendering import form_status, render
+from skillhall._internal.web.skills.list_pages import list_skills
 from skillhall._internal.wiring.sources import OpenedSource, read_upload
 from skillhall.errors import SkillhallError, without_credentials
 
@@ -135,3 +137,18 @@ def _render_review(
         chosen=chosen,
         can_import=any(row.can_import for row in pending.candidates),
     )
+
+
+@on_error(list_skills)
+def add_samples(request: PageRequest) -> Response:
+    """Add the sample skills whose ids are free."""
+    collection = request.collection
+    present = collection.snapshot().skills
+    samples = [bundle for bundle in read_sample_skills() if bundle.folder not in present]
+    if not samples:
+        return redirect("/skills")
+    rules = collection.load_rules()
+    report, change = collection.changes(request.actor).import_(samples, rules=rules)
+    ids = ", ".join(skill.id for skill in report.imported)
+    notice = "drafted" if collection.is_reviewed else "imported"
+    return request.redirect("/skills", notice, ids, change)

@@ -69,6 +69,11 @@ def show_shortcuts(request: PageRequest) -> Response:
     return render(request, "shortcuts.html", shortcuts=SHORTCUTS)
 
 
+def show_help(request: PageRequest) -> Response:
+    """Show what Skillhall is, where things are, and how agents are connected."""
+    return render(request, "help.html", shortcuts=SHORTCUTS)
+
+
 def _find_actions(request: PageRequest, text: str) -> Iterator[PaletteItem]:
     for key, url, action in _ACTIONS:
         label = request.translations(f"palette_action.{key}")
