@@ -121,6 +121,32 @@ def test_edit_conflict_shows_both_versions(visitor: BrowserSession, hall: ServeP
     assert b"Mine." in skill_md.read_bytes()
 
 
+def test_form_edits_other_fields_and_shows_the_difference_and_what_agents_would_do(
+    either: BrowserSession, hall: ServeProcess
+) -> None:
+    name = f"licensed-{either.width}"
+    folder = make_skill(hall.user_skills, name, data=make_skill_md(name, "Does one thing."))
+    page = either.open_page(f"/skill/{name}/edit")
+    page.get_by_text("Other fields", exact=True).click()
+    page.get_by_label("License").fill("Apache-2.0")
+    if either.width < 1000:
+        page.get_by_role("button", name="Check").click()
+    preview = page.get_by_role("region", name="Preview")
+    changes = preview.get_by_role("region", name="Changes")
+    expect(changes.get_by_role("row", name="license: Apache-2.0")).to_be_visible()
+    verdicts = preview.get_by_role("listitem")
+    expect(verdicts.filter(has_text="The specification")).to_contain_text("Loads it")
+    page.get_by_label("Name", exact=True).fill("Licensed Skill")
+    if either.width < 1000:
+        page.get_by_role("button", name="Check").click()
+    expect(verdicts.filter(has_text="The specification")).to_contain_text("Skips it")
+    expect(verdicts.filter(has_text="Lenient agents")).to_contain_text("Loads it with warnings")
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("Saved")
+    assert b"license: Apache-2.0" in (folder / "SKILL.md").read_bytes()
+
+
 def test_history_shows_who_changed_what_and_restores_it(
     either: BrowserSession, hall: ServeProcess
 ) -> None:
@@ -154,6 +180,7 @@ def test_deleted_skill_is_restored_from_the_bin(either: BrowserSession, hall: Se
     assert (folder / "SKILL.md").is_file()
     either.open_page(f"/skill/{name}/delete")
     page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("status").first).to_contain_text("Deleted")
     either.open_page("/skills/deleted")
     page.get_by_role("link", name=f"Delete {name} permanently").click()
     page.get_by_role("button", name="Delete permanently").click()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.frontmatter_locator import (
@@ -22,7 +22,11 @@ from skillhall._internal.skill.yaml.values import Fields
 from skillhall._internal.skill.yaml.yaml_findings import YamlReadError, YamlResult
 from skillhall.errors import EditRefused as EditRefused  # noqa: PLC0414 - part of this module
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+FORM_FIELDS = ("license", "compatibility", "allowed-tools")
 _COLON = re.compile(r"[ \t]*:")
 _REST_OF_LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n]|\Z)")
 
@@ -175,6 +179,17 @@ class SkillText(NamedTuple):
     name: str
     description: str
     body: str = ""
+    fields: tuple[tuple[str, str], ...] = ()  # others to change; "" deletes one
+
+
+def parse_form_fields(data: bytes) -> dict[str, str]:
+    """Return the optional fields of the specification that a form can edit.
+
+    A field that is not a string is missing: it is edited in the file.
+    """
+    present = parse_skill(data, None, KeyCase.ANY).frontmatter.fields
+    values = {key: present.get(key, "") for key in FORM_FIELDS}
+    return {key: value for key, value in values.items() if isinstance(value, str)}
 
 
 def parse_skill_text(data: bytes) -> SkillText:
@@ -197,9 +212,22 @@ def edit_skill_md(data: bytes, text: SkillText) -> bytes:
     if text.description.rstrip() != before.description:
         key = keys.get("description", "description")
         document = document.with_field(key, text.description.rstrip())
+    document = edit_fields(document, text.fields)
     if normalize_newlines(text.body).strip() != before.body:
         document = document.with_body(_build_body(document.data, text.body))
     return document.data
+
+
+def edit_fields(document: Document, fields: Iterable[tuple[str, str]]) -> Document:
+    """Return the document with other values of some fields; "" deletes one. Raises: EditRefused."""
+    present = parse_form_fields(document.data)
+    keys = {key.lower(): key for key in reversed(parse_skill(document.data).frontmatter.fields)}
+    for key, value in fields:
+        if (text := value.strip()) == present.get(key, ""):
+            continue
+        name = keys.get(key, key)
+        document = document.with_field(name, text) if text else document.without_field(name)
+    return document
 
 
 def _build_body(data: bytes, text: str) -> str:

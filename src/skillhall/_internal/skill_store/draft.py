@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from skillhall._internal.authoring.skill_examination import examine_draft
 from skillhall._internal.installer.install import build_bundle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
-from skillhall._internal.policy.profiles import LOCAL_SKILLS, SPECIFICATION
+from skillhall._internal.policy.profiles import LOCAL_SKILLS, PROFILES, SPECIFICATION
 from skillhall._internal.skill.bundle import fold_name
 from skillhall._internal.skill.checks import MAX_DESCRIPTION_LENGTH
 from skillhall._internal.skill.finding import Code
@@ -29,7 +29,7 @@ from skillhall._internal.skill_store.input_checks import (
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Iterator
 
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.lossless_editor import SkillText
@@ -54,6 +54,14 @@ _FIXED_CODES: Mapping[DraftFix, frozenset[Code]] = {
 }
 
 
+class ProfileVerdict(NamedTuple):
+    """What the agents of a profile would do with a skill."""
+
+    profile: str
+    effect: Effect
+    findings: tuple[JudgedFinding, ...]  # the reasons, unless it is accepted
+
+
 @dataclass(frozen=True, slots=True)
 class SkillDraft:
     """Skill that has not been saved yet."""
@@ -66,6 +74,7 @@ class SkillDraft:
     skill: SkillSummary | None = None  # as the store would list it
     data: bytes = b""  # the SKILL.md
     validation: tuple[JudgedFinding, ...] = ()  # what `skillhall validate` would report
+    verdicts: tuple[ProfileVerdict, ...] = ()  # of every profile
 
     @property
     def is_valid(self) -> bool:
@@ -94,7 +103,7 @@ def draft_skill(identity: str, text: SkillText, taken_ids: Container[str] = ()) 
         return SkillDraft("", list_reasons(error), is_taken=False, findings=(), tokens=0)
 
     def write() -> bytes:
-        new = prepare_new_skill(skill_id, text.name, text.description, text.body)
+        new = prepare_new_skill(skill_id, *text)
         return new.files[SKILL_MD][0]
 
     return draft_skill_md(skill_id, write, is_taken=fold_name(skill_id) in taken_ids)
@@ -124,7 +133,17 @@ def draft_skill_md(
     complete = replace(bundle, files={**files, SKILL_MD: bundle.files[SKILL_MD]})
     examined = examine_draft(complete, identity, SPECIFICATION)
     validation = tuple(row for row in examined if row.effect is not Effect.ACCEPT)
-    return SkillDraft(identity, (), is_taken, findings, tokens, skill, data, validation)
+    verdicts = tuple(_judge_by_profile(complete, identity))
+    return SkillDraft(identity, (), is_taken, findings, tokens, skill, data, validation, verdicts)
+
+
+def _judge_by_profile(bundle: Bundle, identity: str) -> Iterator[ProfileVerdict]:
+    for profile in PROFILES.values():
+        findings = examine_draft(bundle, identity, profile)
+        effects = {row.effect for row in findings}
+        effect = next((one for one in (Effect.REJECT, Effect.WARN) if one in effects), None)
+        reasons = tuple(row for row in findings if row.effect is effect)
+        yield ProfileVerdict(profile.name, effect or Effect.ACCEPT, reasons)
 
 
 def fix_text(text: SkillText, fix: str, identity: str) -> SkillText:

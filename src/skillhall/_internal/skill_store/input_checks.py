@@ -14,6 +14,7 @@ from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle, RelativePath, fold_name
 from skillhall._internal.skill.checks import slugify, suggest_name
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
+from skillhall._internal.skill.lossless_editor import Document, edit_fields
 from skillhall._internal.skill.parser import parse_skill
 from skillhall.errors import (
     Conflict,
@@ -72,12 +73,18 @@ def parse_skill_id(text: str) -> str:
     return RelativePath.parse(skill_id).text
 
 
-def prepare_new_skill(identity: str, name: str, description: str, body: str) -> PreparedSkill:
-    """Check a new skill from the fields of a form. Raises: SkillRejected."""
+def prepare_new_skill(
+    identity: str,
+    name: str,
+    description: str,
+    body: str,
+    fields: Iterable[tuple[str, str]] = (),
+) -> PreparedSkill:
+    """Check a new skill from the fields of a form. Raises: SkillRejected, EditRefused."""
     label, text = name.strip(), description.rstrip()
     if len(label.splitlines()) > 1:
         raise SkillRejected(identity, ["the name contains a line break"])
-    data = build_skill_md(label, text, body)
+    data = edit_fields(Document(build_skill_md(label, text, body)), fields).data
     return _prepare_skill(identity, data, {SKILL_MD: (data, FILE_MODE)})
 
 

@@ -115,12 +115,20 @@ class SkillStore(ABC):
     def catalog(self) -> Catalog:
         """Load system and user skills, consistent at one moment."""
 
-    def add(self, id: str, name: str, description: str, body: str = "") -> SkillSummary:  # noqa: A002 - the public name
-        """Create a user skill.
+    def add(
+        self,
+        id: str,  # noqa: A002 - the public name
+        name: str,
+        description: str,
+        body: str = "",
+        fields: Iterable[tuple[str, str]] = (),
+    ) -> SkillSummary:
+        """Create a user skill; `fields` are others of its frontmatter.
 
-        Raises: UnsafePath, SkillRejected, Conflict, OSError, DatabaseUnavailable, DatabaseFull.
+        Raises: UnsafePath, SkillRejected, EditRefused, Conflict, OSError, DatabaseUnavailable,
+        DatabaseFull.
         """
-        new = prepare_new_skill(parse_skill_id(id), name, description, body)
+        new = prepare_new_skill(parse_skill_id(id), name, description, body, fields)
         self._write_skills([new], "added", replace=False)
         return new.skill
 

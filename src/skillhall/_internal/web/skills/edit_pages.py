@@ -1,5 +1,6 @@
 """Pages that add, edit and delete user skills and undo changes."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import quote
 
@@ -7,7 +8,13 @@ from starlette.responses import Response
 
 from skillhall._internal.skill.autofix import autofix
 from skillhall._internal.skill.frontmatter_locator import normalize_newlines
-from skillhall._internal.skill.lossless_editor import SkillText, edit_skill_md, parse_skill_text
+from skillhall._internal.skill.lossless_editor import (
+    FORM_FIELDS,
+    SkillText,
+    edit_skill_md,
+    parse_form_fields,
+    parse_skill_text,
+)
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.draft import SkillDraft, draft_skill_md, fix_text
 from skillhall._internal.skill_store.versions.version_diff import DiffLine, diff_texts
@@ -26,7 +33,7 @@ class EditConflict(NamedTuple):
 
 def show_new(request: PageRequest) -> Response:
     """Show an empty form."""
-    return _render_form(request, SkillText("", "", ""))
+    return _render_form(request, SkillText("", "", "", tuple((key, "") for key in FORM_FIELDS)))
 
 
 def show_edit(request: PageRequest) -> Response:
@@ -34,7 +41,7 @@ def show_edit(request: PageRequest) -> Response:
     skill_id = request.path_params["id"]
     request.collection.check_writable(skill_id)
     data, digest = request.collection.read_working_copy(skill_id)
-    text = parse_skill_text(data)
+    text = parse_skill_text(data)._replace(fields=tuple(parse_form_fields(data).items()))
     draft = _draft_edit(request.collection, skill_id, text)
     return _render_form(request, text, digest, draft=draft)
 
@@ -157,7 +164,17 @@ def _render_form(
         listing=agent_skills.render_prompt_for_draft(skill) if skill else "",
         conflict=conflict,
         is_repaired=_is_repaired(request),
+        changes=_find_changes(request, draft),
     )
+
+
+def _find_changes(request: PageRequest, draft: SkillDraft | None) -> Sequence[DiffLine]:
+    """Return the lines of the SKILL.md that saving would change; none of a new skill."""
+    skill_id = request.path_params.get("id")
+    if skill_id is None or draft is None or not draft.data:
+        return ()
+    texts = (_read_skill_file(request.collection, skill_id), draft.data)
+    return diff_texts(*(normalize_newlines(data.decode("utf-8", "replace")) for data in texts))
 
 
 def _draft_edit(
@@ -191,7 +208,8 @@ def _read_skill_file(collection: Collection, skill_id: str) -> bytes:
 
 def _read_form(request: PageRequest) -> SkillText:
     body = normalize_newlines(request.field("body"))
-    return SkillText(request.field("name"), request.field("description"), body)
+    fields = tuple((key, request.field(key)) for key in FORM_FIELDS if key in request.fields)
+    return SkillText(request.field("name"), request.field("description"), body, fields)
 
 
 def _skill_url(skill_id: str) -> str:
