@@ -140,6 +140,18 @@ def test_two_visitors_see_each_others_changes(
     expect(zone_titles(mine)).to_have_text(["One", "Three", "Two"])
 
 
+def test_board_shows_who_else_is_here(
+    visitor: BrowserSession, other: BrowserSession, board: SessionBoard
+) -> None:
+    page = visitor.open_page(board.path)
+    wait_for_stream(page)
+    expect(page.locator("#viewers")).to_be_hidden()
+    other.open_page(board.path)
+    expect(page.get_by_text("You have this board open in another tab.")).to_be_visible()
+    other.open_page("/sessions")
+    expect(page.locator("#viewers")).to_be_hidden()
+
+
 def test_change_during_drag_is_shown_after_drop(
     visitor: BrowserSession, board: SessionBoard
 ) -> None:

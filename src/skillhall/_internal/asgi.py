@@ -61,6 +61,7 @@ from skillhall._internal.rest.sessions import (
     session_routes,
     template_routes,
 )
+from skillhall._internal.rest.sessions.session_viewers import SessionViewers
 from skillhall._internal.rest.webhooks import WebhookReceiver
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
@@ -172,6 +173,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     state = fastapi.state
     state.prompts, state.collection, state.workspace = responder, collection, workspace
     state.health, state.wait_for_shutdown, state.streams = monitor, shutdown, streams
+    state.viewers = SessionViewers()
     state.pools, state.accounts, state.server_settings = pools, services.accounts, server
     state.audit, state.trust = services.audit, services.trust
     state.webhook = WebhookReceiver(service, server.webhook_secret)

@@ -12,7 +12,7 @@ from pydantic import AfterValidator
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from skillhall._internal.http.access import needs
+from skillhall._internal.http.access import actor_of, needs
 from skillhall._internal.http.credentials import client_id
 from skillhall._internal.http.errors import error_response
 from skillhall._internal.http.http_error import HttpError
@@ -26,6 +26,7 @@ from skillhall._internal.rest.responses import BAD_REQUEST, describe_content
 from skillhall._internal.rest.route_parameters import OptionalBlankText, OptionalText, WorkspaceDep
 from skillhall._internal.rest.sessions.requests import API_PREFIX
 from skillhall._internal.rest.sessions.responses import DATABASE_ERRORS
+from skillhall._internal.rest.sessions.session_viewers import SessionViewers
 from skillhall._internal.workspace import DATABASE_RESTORED, Event
 from skillhall._internal.workspace.serializers import serialize_event
 from skillhall._internal.workspace.unit_of_work import is_id
@@ -58,7 +59,7 @@ def _check_session(session: str | None) -> str | None:
     | BAD_REQUEST,
 )
 @needs(Action.READ)
-def stream_events(
+def stream_events(  # noqa: PLR0913, PLR0917 - the parameters of the request
     request: Request,
     workspace: WorkspaceDep,
     after: Annotated[
@@ -72,6 +73,10 @@ def stream_events(
         OptionalText,
         Query(description="Only events of this session."),
         AfterValidator(_check_session),
+    ] = None,
+    with_viewers: Annotated[
+        OptionalText,
+        Query(alias="viewers", description="`true`: also who has the board of the session open."),
     ] = None,
     last_event_id: Annotated[OptionalBlankText, Header(include_in_schema=False)] = None,
 ) -> Response:
@@ -90,8 +95,9 @@ def stream_events(
     start = int(text) if text and not has_gap else last
     queue = _EventQueue(opened, start, session, has_gap=has_gap)
     state = request.app.state
+    viewers = state.viewers if session and with_viewers == "true" else None
     return _EventStreamResponse(
-        queue, state.wait_for_shutdown, state.pools[Work.DATABASE], state.streams
+        queue, state.wait_for_shutdown, state.pools[Work.DATABASE], state.streams, viewers
     )
 
 
@@ -128,6 +134,10 @@ class _EventQueue:
         """Wait for new events and return them."""
         return self._format_new_events(await self._queue.get())
 
+    def wake(self) -> None:
+        """Make `next_events` return, with no events if there are none."""
+        self._enqueue(())
+
     def _enqueue(self, events: Sequence[Event]) -> None:
         try:
             self._queue.put_nowait(events)
@@ -156,12 +166,16 @@ class _EventStreamResponse(Response):
         wait_for_shutdown: Callable[[], Awaitable[None]],
         workers: WorkerPool,
         open_streams: OpenStreams,
+        viewers: SessionViewers | None,
     ) -> None:
         super().__init__()
         self._queue = queue
         self._wait_for_shutdown = wait_for_shutdown
         self._workers = workers
         self._open_streams = open_streams
+        self._viewers = viewers
+        self._viewer: object = None
+        self._sent_viewers: dict[str, int] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the client disconnects or the server stops."""
@@ -171,6 +185,10 @@ class _EventStreamResponse(Response):
             except HttpError as error:
                 await error_response(error, scope[REQUEST_ID_KEY])(scope, receive, send)
             else:
+                if self._viewers is not None and self._queue.session is not None:
+                    name, wake = actor_of(scope).user, self._queue.wake
+                    viewer = self._viewers.join(self._queue.session, name, wake)
+                    self._viewer = stack.enter_context(viewer)
                 await self._stream(scope, receive, send)
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -199,10 +217,21 @@ class _EventStreamResponse(Response):
                         messages = await queue.next_events()
                 except TimeoutError:
                     messages = [_HEARTBEAT_MESSAGE]
+                messages += self._format_viewers()
                 if messages:
                     await _send_chunk(send, b"".join(messages))
         finally:
             unsubscribe()
+
+    def _format_viewers(self) -> list[bytes]:
+        """Return a message with the other viewers, if they changed since the last one."""
+        if self._viewers is None or self._queue.session is None:
+            return []
+        others = self._viewers.list_others(self._queue.session, self._viewer)
+        if others == self._sent_viewers:
+            return []
+        self._sent_viewers = others
+        return [b"event: viewers\ndata: %s\n\n" % encode_json({"viewers": others})]
 
 
 async def _send_chunk(send: Send, data: bytes) -> None:

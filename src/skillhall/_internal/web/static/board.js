@@ -64,9 +64,23 @@ async function refresh() {
 
 document.addEventListener("htmx:sse:after:message", (event) => {
   const { event: kind, data } = event.detail.message;
+  if (kind === "viewers") {
+    showViewers(JSON.parse(data).viewers);
+    return;
+  }
   latestRevision = Math.max(latestRevision, kind === "reset" ? Infinity : JSON.parse(data).revision);
   refresh();
 });
+
+// Who else has this board open; another tab of the same user is not a name.
+function showViewers(viewers) {
+  const box = document.getElementById("viewers");
+  const { user, text, tabText } = box.dataset;
+  const names = Object.keys(viewers).filter((name) => name !== user);
+  const parts = names.length ? [`${text} ${names.join(", ")}`] : [];
+  if (user in viewers) parts.push(tabText);
+  box.textContent = parts.join(" · ");
+}
 
 for (const [name, state] of [["after:connection", "open"], ["error", "closed"], ["close", "closed"]]) {
   document.addEventListener(`htmx:sse:${name}`, () => {
