@@ -84,9 +84,10 @@ class MapBatches(Protocol):
     ) -> Iterable[Findings]: ...
 
 
-def _map_batches(
+def map_in_batches(
     function: Callable[[Sequence[AnySkill]], list[Findings]], items: Sequence[AnySkill], /
 ) -> Iterator[Findings]:
+    """Apply the function to batches of items, on one core."""
     for start in range(0, len(items), _BATCH_SIZE):
         yield from function(items[start : start + _BATCH_SIZE])
 
@@ -98,7 +99,7 @@ def validate(  # noqa: PLR0913 - each is an option of its own
     progress: Callable[[int], None] | None = None,
     *,
     depth: int | None = None,
-    map_batches: MapBatches = _map_batches,
+    map_batches: MapBatches = map_in_batches,
 ) -> ValidationReport:
     """Validate each candidate below `paths`; without paths, in the profile's folders.
 

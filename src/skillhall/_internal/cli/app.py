@@ -36,6 +36,7 @@ COMMAND_SECTIONS = {
         "read": ("browse.show:read", "Print the instructions of a skill, or one of its files."),
         "prompt": ("agent.prompt", "Print the skill listing for a system prompt."),
         "duplicates": ("browse.duplicates", "Find duplicate skills."),
+        "check": ("author.check_project", "Run all checks at once, for CI: one report."),
         "scan": ("author.scan", "Scan skills for risky content."),
         "eval": ("evals.eval", "Write, run and report evals: init, check, run, triggers."),
         "sign": ("author.sign", "Sign skills, so that others can check who signed them."),
@@ -114,7 +115,6 @@ ALIASES = {
     "i": "install",
     "sync": "install",
     "upgrade": "update",
-    "check": "outdated",
     "rm": "remove",
     "uninstall": "remove",
 }

@@ -7,14 +7,19 @@ import pickle
 import signal
 import sys
 import threading
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from selectors import EVENT_READ, DefaultSelector
 from struct import Struct
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from skillhall._internal.cli.progress import scan_progress, transfer_progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import NoReturn, Self
+
+    from skillhall._internal.authoring.validate import MapBatches
 
     Progress = Callable[[str, int, int], None]
 
@@ -40,6 +45,27 @@ def parallel_map(
     total.
     """
     return map_batches(partial(_map_batch, function), items, progress, step)
+
+
+class SkillChecking(NamedTuple):
+    """How a command checks many skills: its progress display, and its use of the cores."""
+
+    progress: Callable[[int], None] | None
+    map_batches: MapBatches
+
+
+@contextmanager
+def skill_checking() -> Iterator[SkillChecking]:
+    """Show the progress of a scan, then of the checks, which use all cores."""
+    with ExitStack() as scan, transfer_progress() as bar:
+
+        def map_all(
+            function: Callable[[Sequence[_T]], list[_R]], items: Sequence[_T], /
+        ) -> Iterator[_R]:
+            scan.close()  # its spinner has a thread, and processes are forked without threads
+            return map_batches(function, items, bar)
+
+        yield SkillChecking(scan.enter_context(scan_progress()), map_all)
 
 
 def _map_batch(function: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:

@@ -66,6 +66,8 @@ CODE_DESCRIPTIONS: dict[Code, str] = {
     Code.EVAL_TODO: "A text in an eval file is still a TODO.",
     Code.EVAL_VARIANT: "An eval file deviates from the documented format, but can be read.",
     Code.EVAL_UNKNOWN_KEY: "An eval file has a key that is not in the documented format.",
+    Code.EVAL_GATE: "The stored eval results do not meet a gate.",
+    Code.LOCK_MISMATCH: "An installed skill differs from the lock file.",
     Code.ROOT_MISSING: "A folder to scan does not exist or cannot be read.",
     Code.SKIPPED: "A hidden or ignored folder was skipped.",
     Code.LINK_SKIPPED: "A link was not followed.",

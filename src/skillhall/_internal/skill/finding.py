@@ -84,6 +84,10 @@ class Code(StrEnum):
     EVAL_VARIANT = "eval-variant"
     EVAL_UNKNOWN_KEY = "eval-unknown-key"
 
+    # Reported by `check` only.
+    EVAL_GATE = "eval-gate"
+    LOCK_MISMATCH = "lock-mismatch"
+
     # The scan of a root.
     ROOT_MISSING = "root-missing"
     SKIPPED = "skipped"

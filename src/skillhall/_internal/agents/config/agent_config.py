@@ -85,7 +85,10 @@ def read_config(path: str | PathLike[str]) -> AgentConfig:
     Raises: ConfigInvalid.
     """
     document = read_config_document(Path(path).absolute())
-    nodes = document.child("agents").require().as_list()
+    agents_node = document.child("agents")
+    if document.child("check").value is None:  # else the file may be only for `skillhall check`
+        agents_node.require()
+    nodes = agents_node.as_list()
     agents = tuple(_parse_agent(node) for node in nodes)
     first: dict[str, int] = {}
     for number, agent in enumerate(agents):

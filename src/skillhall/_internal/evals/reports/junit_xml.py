@@ -36,7 +36,7 @@ def render_junit(results: Iterable[SkillResults]) -> bytes:
 
 
 def _build_suite(results: SkillResults) -> Element:
-    suite = Element("testsuite", name=_clean(results.skill_name))
+    suite = Element("testsuite", name=clean_xml_text(results.skill_name))
     _add_properties(suite, results)
     for graded in results.runs:
         if graded.run.key.arm is Arm.WITH_SKILL:
@@ -72,7 +72,7 @@ def _add_properties(suite: Element, results: SkillResults) -> None:
                 values[f"triggers.{name}"] = f"{value:.4f}"
     properties = SubElement(suite, "properties")
     for name, value in values.items():
-        SubElement(properties, "property", name=name, value=_clean(value))
+        SubElement(properties, "property", name=name, value=clean_xml_text(value))
 
 
 def _add_run(suite: Element, skill: str, graded: GradedRun) -> None:
@@ -82,16 +82,16 @@ def _add_run(suite: Element, skill: str, graded: GradedRun) -> None:
     status = graded.run.status
     failed = [one for one in graded.results if one.verdict is Verdict.FAILED]
     if status is RunStatus.SKIPPED:
-        SubElement(case, "skipped", message=_clean(graded.run.reason))
+        SubElement(case, "skipped", message=clean_xml_text(graded.run.reason))
     elif status is RunStatus.FAILED:
-        SubElement(case, "error", message=_clean(graded.run.reason), type=str(status))
+        SubElement(case, "error", message=clean_xml_text(graded.run.reason), type=str(status))
     elif status is RunStatus.LIMITED:
-        SubElement(case, "failure", message=_clean(graded.run.reason), type=str(status))
+        SubElement(case, "failure", message=clean_xml_text(graded.run.reason), type=str(status))
     elif failed:
         message = f"{len(failed)} of {len(graded.results)} assertions failed"
         failure = SubElement(case, "failure", message=message, type="assertion")
         lines = [f"{one.text}\n  evidence: {one.evidence}" for one in failed]
-        failure.text = _clean("\n".join(lines))[:_MAX_TEXT]
+        failure.text = clean_xml_text("\n".join(lines))[:_MAX_TEXT]
     elif graded.outcome is None:
         SubElement(case, "skipped", message="not all assertions were judged")
 
@@ -105,20 +105,22 @@ def _add_query(suite: Element, skill: str, score: QueryScore) -> None:
         taken = ", ".join(f"{name or 'no skill'} {runs}" for name, runs in score.taken.items())
         message = f"{expected}; loaded in {score.loads} of {score.runs} runs"
         failure = SubElement(case, "failure", message=message, type="trigger")
-        failure.text = _clean(f"loaded first: {taken}")
+        failure.text = clean_xml_text(f"loaded first: {taken}")
 
 
 def _add_gate(suite: Element, skill: str, gate: GateResult) -> None:
     case = _add_case(suite, f"{skill}.gates", str(gate.gate))
     if not gate.passed:
-        SubElement(case, "failure", message=_clean(str(gate)), type="gate")
+        SubElement(case, "failure", message=clean_xml_text(str(gate)), type="gate")
 
 
 def _add_case(suite: Element, class_name: str, name: str) -> Element:
-    return SubElement(suite, "testcase", classname=_clean(class_name), name=_clean(name))
+    return SubElement(
+        suite, "testcase", classname=clean_xml_text(class_name), name=clean_xml_text(name)
+    )
 
 
-def _clean(text: str) -> str:
+def clean_xml_text(text: str) -> str:
     """Return the text without characters that XML cannot contain."""
     return "".join(
         character

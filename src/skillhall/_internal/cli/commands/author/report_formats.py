@@ -9,9 +9,12 @@ from skillhall._internal.cli.terminal import sanitize_line
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill.code_descriptions import CODE_DESCRIPTIONS
 from skillhall._internal.skill.finding import Finding
+from skillhall._internal.skill.risks.tiers import Tier
 from skillhall._version import VERSION
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+# Security severity of each tier, as GitHub code scanning shows it.
+SECURITY_SEVERITIES = {Tier.HIGH: "8.0", Tier.MEDIUM: "5.0", Tier.INFO: "2.0"}
 _SARIF_LEVELS = {Effect.REJECT: "error", Effect.WARN: "warning", Effect.ACCEPT: "note"}
 _GITHUB_COMMANDS = {Effect.REJECT: "error", Effect.WARN: "warning", Effect.ACCEPT: "notice"}
 _COLORS = {Effect.REJECT: "\x1b[1;31m", Effect.WARN: "\x1b[33m", Effect.ACCEPT: "\x1b[2m"}

@@ -7,6 +7,7 @@ import click
 from skillhall._internal.authoring.risk_report import ScannedSkill, ScanReport, scan
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.author.report_formats import (
+    SECURITY_SEVERITIES,
     SarifResult,
     build_sarif,
     format_location,
@@ -21,12 +22,7 @@ from skillhall._internal.cli.terminal import format_count, sanitize_line
 from skillhall._internal.skill.risks.tiers import Tier
 
 _FORMATS = ["text", "json", "sarif"]
-# SARIF level and security severity of each tier, as GitHub code scanning shows them.
-_SARIF_SEVERITIES = {
-    "high": ("error", "8.0"),
-    "medium": ("warning", "5.0"),
-    "info": ("note", "2.0"),
-}
+_SARIF_LEVELS = {Tier.HIGH: "error", Tier.MEDIUM: "warning", Tier.INFO: "note"}
 
 
 @json_command("scan", "skillhall scan .agents/skills", formats=_FORMATS)
@@ -53,7 +49,12 @@ def command(
     summary = f"{scanned} scanned: {risks or 'no findings'}{unread}"
     if output_format == "sarif":
         results = [
-            SarifResult(risk.judged.finding, *_SARIF_SEVERITIES[risk.tier.value], risk.id)
+            SarifResult(
+                risk.judged.finding,
+                _SARIF_LEVELS[risk.tier],
+                SECURITY_SEVERITIES[risk.tier],
+                risk.id,
+            )
             for risk in report.risks
         ]
         results = [*to_sarif_results(report.unscanned), *results]

@@ -1,12 +1,11 @@
 """`skillhall validate`: checks skills and applies safe fixes."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from json.encoder import encode_basestring as quoted
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,8 +26,7 @@ from skillhall._internal.cli.options import (
     json_command,
     profile_option,
 )
-from skillhall._internal.cli.parallel_map import map_batches
-from skillhall._internal.cli.progress import scan_progress, transfer_progress
+from skillhall._internal.cli.parallel_map import skill_checking
 from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import (
     format_count,
@@ -44,8 +42,6 @@ from skillhall._internal.wiring.catalog import find_profile
 if TYPE_CHECKING:  # imported only for --fix
     from skillhall._internal.authoring.fix import FixResult
 
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 _FORMATS = ["text", "json", "sarif", "github"]
 
 
@@ -82,16 +78,8 @@ def command(
         from skillhall._internal.authoring.fix import fix
 
         fixed = fix(paths, chosen, settings, dry_run=dry_run)
-    with ExitStack() as scan, transfer_progress() as bar:
-
-        def map_all(
-            function: Callable[[Sequence[_T]], list[_R]], items: Sequence[_T], /
-        ) -> Iterator[_R]:
-            scan.close()  # its spinner has a thread, and processes are forked without threads
-            return map_batches(function, items, bar)
-
-        progress = scan.enter_context(scan_progress())
-        report = validate(paths, chosen, settings, progress, map_batches=map_all)
+    with skill_checking() as (progress, map_batches):
+        report = validate(paths, chosen, settings, progress, map_batches=map_batches)
     shows_diff = dry_run and output_format == "text"
     if output_format != "json":
         for result in fixed or ():

@@ -1,0 +1,1 @@
+"""All checks of a project in one run: validate, scan, verify and evals."""
