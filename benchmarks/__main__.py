@@ -11,6 +11,7 @@ from benchmarks import (
     crowd,
     discovery,
     duplicates,
+    editor,
     evals,
     growth,
     hammer,
@@ -46,6 +47,7 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Printable]]] = {
     "evals": evals.run,
     "backup": backup.run,
     "web": web.run,
+    "editor": editor.run,
     "stalls": stalls.run,
 }
 

@@ -13,7 +13,7 @@ from skillhall._internal.fs.write import rename_file, replace_file
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import Profile
 from skillhall._internal.settings import Settings
-from skillhall._internal.skill.autofix import autofix
+from skillhall._internal.skill.autofix import Fix, autofix, find_fixes
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, SKILL_MD, is_skill_md
@@ -74,6 +74,27 @@ def _fix_file(result: ValidationResult, profile: Profile, *, dry_run: bool) -> F
     problem = "" if dry_run else _write_fix(location, data, fixed)
     is_written = not dry_run and not problem
     return FixResult(result.location, changes, diff, is_written, problem)
+
+
+def propose_fixes(path: str, data: bytes, profile: Profile) -> tuple[Fix, ...]:
+    """Return the safe fixes of a SKILL.md that is open in an editor, each on its own.
+
+    There are none if all of them together would not improve the file. One alone may reveal more
+    findings: a name is checked once its field is found.
+    """
+    if fix_all(path, data, profile) == data:
+        return ()
+    return find_fixes(data, Path(path).parent.name)
+
+
+def fix_all(path: str, data: bytes, profile: Profile) -> bytes:
+    """Return an open SKILL.md with all safe fixes; unchanged if it would not improve."""
+    location = Path(path)
+    fixed = autofix(data, location.parent.name).data
+    is_better = _measure_severity(fixed, location, profile) < _measure_severity(
+        data, location, profile
+    )
+    return fixed if is_better else data
 
 
 def _measure_severity(data: bytes, location: Path, profile: Profile) -> tuple[int, int, int]:

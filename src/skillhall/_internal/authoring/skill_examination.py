@@ -13,7 +13,6 @@ from skillhall._internal.catalog.catalog import CatalogSkill
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import Profile
-from skillhall._internal.skill.broken_links import check_references
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.finding import Finding
 from skillhall._internal.skill.frontmatter_locator import (
@@ -21,6 +20,7 @@ from skillhall._internal.skill.frontmatter_locator import (
     SKILL_MD,
     is_skill_md,
 )
+from skillhall._internal.skill.markdown.broken_links import check_references
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, ParsedSkill
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle

@@ -38,6 +38,8 @@ COMMAND_SECTIONS = {
         "duplicates": ("browse.duplicates", "Find duplicate skills."),
         "check": ("author.check_project", "Run all checks at once, for CI: one report."),
         "scan": ("author.scan", "Scan skills for risky content."),
+        "lsp": ("author.lsp", "Check skills in an editor while you type."),
+        "schema": ("author.schema", "Print the JSON Schema of a file, for editors."),
         "eval": ("evals.eval", "Write, run and report evals: init, check, run, triggers."),
         "sign": ("author.sign", "Sign skills, so that others can check who signed them."),
         "why": ("browse.show:why", "Explain which copy of a skill is used, and why."),

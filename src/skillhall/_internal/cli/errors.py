@@ -82,6 +82,7 @@ _WEB_PACKAGES = frozenset({"jinja2", "markdown_it", "markupsafe", "nh3", "pygmen
 _EXTRA_PACKAGES = {
     "mcp": _MCP_PACKAGES,
     "signing": {"cryptography"},
+    "lsp": {"cattrs", "lsprotocol", "pygls"},
     "server": _MCP_PACKAGES
     | _WEB_PACKAGES
     | {"fastapi", "httptools", "prometheus_client", "python_multipart", "sqlalchemy", "uvicorn"},

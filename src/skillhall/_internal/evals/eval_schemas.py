@@ -18,6 +18,11 @@ SCHEMAS = {
 }
 
 
+def get_schema_path(name: str) -> Path:
+    """Return the path of a schema in `SCHEMAS`."""
+    return _FOLDER / f"{name}{_SUFFIX}"
+
+
 def read_schema(name: str) -> str:
     """Return the text of a schema in `SCHEMAS`."""
-    return (_FOLDER / f"{name}{_SUFFIX}").read_text(encoding="utf-8")
+    return get_schema_path(name).read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Final, Literal, TypeAlias, cast
 
 from skillhall._internal.fs.handles import open_root, read_below
@@ -40,6 +41,7 @@ from skillhall.errors import (
 VERSION: Final = 1
 PROJECT_LOCK: Final = "skillhall-lock.json"  # in the project root
 USER_LOCK: Final = ".skillhall-lock.json"  # in `get_user_lock_folder(home)`
+LOCK_SCHEMA: Final = Path(__file__).with_name("lock.schema.json")
 MAX_LOCK_SIZE: Final = 4 * 1024 * 1024  # bytes; enough for about ten thousand typical skills
 
 FileMode: TypeAlias = Literal["100644", "100755"]  # git's modes of regular files

@@ -23,6 +23,8 @@ from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
 
 # First characters of quoted and block scalars, lists, maps, anchors, aliases and tags.
 _YAML_INDICATORS = "\"'[{|>&*!"
+_KEY_CODES = (Code.KEY_CASE, Code.NAME_MISSING, Code.DESCRIPTION_MISSING)
+_NAME_CODES = (Code.NAME_UPPERCASE, Code.NAME_CHARACTERS, Code.NAME_NOT_FOLDER)
 
 
 class AutofixResult(NamedTuple):
@@ -32,40 +34,71 @@ class AutofixResult(NamedTuple):
     changes: tuple[str, ...]
 
 
+class Fix(NamedTuple):
+    """One safe fix: what it changes, the findings that it removes, and the fixed bytes."""
+
+    change: str
+    codes: frozenset[Code]
+    data: bytes
+
+
 def autofix(data: bytes, folder: str) -> AutofixResult:
     """Apply every safe fix to a SKILL.md; `folder` is the name of its folder."""
-    changes: list[str] = []
+    fixes = _apply_fixes(data, folder, bool)
+    return AutofixResult(fixes[-1].data if fixes else data, tuple(fix.change for fix in fixes))
 
-    def edit(change: str, method: Callable[[Document, str, str], Document], *args: str) -> None:
-        """Apply a change and record it, unless the editor refuses it."""
+
+def find_fixes(data: bytes, folder: str) -> tuple[Fix, ...]:
+    """Return every safe fix of a SKILL.md, each applied on its own."""
+    alone = (
+        _apply_fixes(data, folder, fix.change.__eq__) for fix in _apply_fixes(data, folder, bool)
+    )
+    # A fix that needs another one first is only part of `autofix`.
+    return tuple(fixes[0] for fixes in alone if fixes)
+
+
+def _apply_fixes(  # noqa: C901 - one fix after another
+    data: bytes, folder: str, is_wanted: Callable[[str], bool]
+) -> list[Fix]:
+    """Apply the wanted fixes one after another; each has the bytes after it."""
+    fixes: list[Fix] = []
+
+    def apply(change: str, fixed: bytes, *codes: Code) -> None:
         nonlocal data
+        if is_wanted(change):
+            data = fixed
+            fixes.append(Fix(change, frozenset(codes), data))
+
+    def edit(
+        change: str, codes: tuple[Code, ...], method: Callable[..., Document], *args: str
+    ) -> None:
+        """Apply a change, unless the editor refuses it."""
         with suppress(EditRefused):
-            data = method(Document(data), *args).data
-            changes.append(change)
+            apply(change, method(Document(data), *args).data, *codes)
 
     if not isinstance(find_frontmatter(data), MissingFrontmatter):
         if data.startswith(BOM):
-            data = data.removeprefix(BOM)
-            changes.append("removed the byte order mark")
+            apply("removed the byte order mark", data.removeprefix(BOM), Code.BOM)
         # Only blank lines can precede the frontmatter.
         if data[:1].isspace():
-            data = data.lstrip(b" \t\r\n")
-            changes.append("removed blank lines before the frontmatter")
+            change = "removed blank lines before the frontmatter"
+            apply(change, data.lstrip(b" \t\r\n"), Code.LEADING_BLANK)
     for key, value in [*_find_broken_plain_text(data)]:
-        edit(f"quoted the value of {key!r}", Document.with_field, key, value)
+        change = f"quoted the value of {key!r}"
+        edit(change, (Code.YAML_REPAIRED,), Document.with_field, key, value)
     for key in parse_frontmatter(data).frontmatter.fields:
         lower = key.lower()
         if key != lower and lower in KNOWN_FIELDS:
             change = f"renamed the field {key!r} to {lower!r}"
-            edit(change, Document.with_renamed_field, key, lower)
+            edit(change, _KEY_CODES, Document.with_renamed_field, key, lower)
     name = parse_frontmatter(data).frontmatter.name
     if name and name != folder and name.lower().replace("_", "-") == folder:
         change = f"changed the name {name!r} to {folder!r}"
-        edit(change, Document.with_field, "name", folder)
+        edit(change, _NAME_CODES, Document.with_field, "name", folder)
     if (tools := _join_allowed_tools(data)) is not None:
         change = "separated the entries of 'allowed-tools' with spaces"
-        edit(change, Document.with_field, "allowed-tools", tools)
-    return AutofixResult(data, tuple(changes))
+        edit(change, (Code.ALLOWED_TOOLS_FORM,), Document.with_field, "allowed-tools", tools)
+    return fixes
 
 
 def _find_broken_plain_text(data: bytes) -> Iterator[tuple[str, str]]:

@@ -130,6 +130,22 @@ class FieldSpan(NamedTuple):
     value_end: int
 
 
+def locate_frontmatter_fields(data: bytes) -> dict[str, FieldSpan]:
+    """Return the spans of all fields, as offsets in the decoded document.
+
+    It is empty if there is no frontmatter whose fields can be told apart.
+    """
+    block = find_frontmatter(data)
+    if isinstance(block, MissingFrontmatter):
+        return {}
+    try:
+        before = len(data[: block.start].decode("utf-8"))
+        spans = _locate_spans(data[block.start : block.end].decode("utf-8"))
+    except (UnicodeDecodeError, EditRefused):
+        return {}
+    return {key: FieldSpan(*(before + offset for offset in span)) for key, span in spans.items()}
+
+
 def _locate_spans(source: str) -> dict[str, FieldSpan]:
     try:
         marks = locate_fields(source)

@@ -1,7 +1,11 @@
 import pytest
 
-from skillhall._internal.skill.broken_links import FileReference, check_references, find_references
 from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.markdown.broken_links import (
+    FileReference,
+    check_references,
+    find_references,
+)
 
 HEAD = b"---\nname: a\ndescription: b\n---\n"
 

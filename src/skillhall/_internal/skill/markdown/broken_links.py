@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from skillhall._internal.skill.bundle import parent_folders
@@ -32,22 +32,58 @@ class FileReference(NamedTuple):
     line: int
 
 
+class ReferenceSpan(NamedTuple):
+    """Where the path of a reference is written: a 0-based line, and columns in it."""
+
+    path: str
+    line: int
+    start: int
+    end: int
+
+
 def find_references(body: str) -> Iterator[FileReference]:
     """Yield the relative links and images in Markdown text, except in code."""
+    for index, line in iter_text_lines(body.split("\n")):
+        if "](" in line or "]:" in line:
+            for link in _match_links(_remove_code_spans(line)):
+                if (path := _to_relative_path(link[1] or link[2] or "")) is not None:
+                    yield FileReference(path, index + 1)
+
+
+def locate_references(body: str) -> Iterator[ReferenceSpan]:
+    """Yield the links of `find_references` with the columns of their paths."""
+    for index, line in iter_text_lines(body.split("\n")):
+        if "](" not in line and "]:" not in line:
+            continue
+        # Without its code spans, a line has the same links at other columns.
+        wanted = {link[1] or link[2] or "" for link in _match_links(_remove_code_spans(line))}
+        for link in _match_links(line):
+            group = 1 if link[1] else 2
+            target = link[group] or ""
+            if target in wanted and (path := _to_relative_path(target)) is not None:
+                start = link.start(group)
+                end = start + len(target.partition("#")[0].partition("?")[0])
+                yield ReferenceSpan(path, index, start, end)
+
+
+def iter_text_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not in fenced code, with their 0-based numbers."""
     fence = ""
-    for number, line in enumerate(body.split("\n"), start=1):
+    for index, line in enumerate(lines):
         mark = _FENCE.match(line)
         if fence:
             if mark and mark[1].startswith(fence) and not mark[2].strip():
                 fence = ""
         elif mark and not (mark[1][0] == "`" and "`" in mark[2]):
             fence = mark[1]
-        elif "](" in line or "]:" in line:
-            text = _remove_code_spans(line)
-            links = [*_INLINE.finditer(text), _DEFINITION.match(text)]
-            for link in filter(None, links):
-                if (path := _to_relative_path(link[1] or link[2] or "")) is not None:
-                    yield FileReference(path, number)
+        else:
+            yield index, line
+
+
+def _match_links(text: str) -> Iterator[re.Match[str]]:
+    yield from _INLINE.finditer(text)
+    if (definition := _DEFINITION.match(text)) is not None:
+        yield definition
 
 
 def check_references(data: bytes, files: Collection[str]) -> Iterator[Finding]:
@@ -62,7 +98,7 @@ def check_references(data: bytes, files: Collection[str]) -> Iterator[Finding]:
     folders = {folder for path in files for folder in parent_folders(path)}
     reported = set()
     for path, line in find_references(decode_text(data[block.body_start :])):
-        target = _resolve(path)
+        target = resolve_reference(path)
         if target in reported or target == "" or target in files or target in folders:
             continue
         reported.add(target)
@@ -108,8 +144,8 @@ def _to_relative_path(target: str) -> str | None:
     return raw.encode("latin-1").decode("utf-8", "replace")
 
 
-def _resolve(path: str) -> str | None:
-    """Resolve "." and ".."; `None` if the path leaves the skill."""
+def resolve_reference(path: str) -> str | None:
+    """Return the path in the skill that a link leads to; `None` if it leaves the skill."""
     parts: list[str] = []
     for part in path.split("/"):
         if part == "..":

@@ -1,0 +1,1 @@
+"""Language server for SKILL.md files, by stdio."""

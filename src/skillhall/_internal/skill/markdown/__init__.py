@@ -1,0 +1,1 @@
+"""Markdown of a SKILL.md body: links to files, and headings."""
