@@ -466,20 +466,27 @@ def test_add_help_lists_each_source_on_its_own_line(cli: Cli) -> None:
     assert "\n    ./folder, skills.zip, skills.tar.gz\n" in cli.out
 
 
-def test_help_starts_with_the_common_commands(cli: Cli) -> None:
+def test_help_groups_the_commands_by_task(cli: Cli) -> None:
     cli("--help")
     sections = re.findall(r"^(\w[^\n]*):\n((?:  .*\n)+)", cli.out, flags=re.MULTILINE)
-    titles = [title for title, _ in sections if title != "Options"]
-    assert titles[0] == "Common commands"
-    first = re.findall(r"^  ([a-z-]+) {2,}", dict(sections)["Common commands"], re.MULTILINE)
-    assert first == ["list", "add", "init", "validate", "serve"]
-    assert len(titles) == 6
+    assert [title for title, _ in sections] == [
+        "Options",
+        "Start here",
+        "Find and check",
+        "Install and keep",
+        "Serve and share",
+        "Sessions",
+        "Agents",
+        "Settings",
+    ]
+    first = re.findall(r"^  ([a-z-]+) {2,}", dict(sections)["Start here"], re.MULTILINE)
+    assert first == ["init", "add", "list", "check", "serve", "doctor"]
 
 
-@pytest.mark.parametrize("argv", [(), ("--help",), ("-h",)])
+@pytest.mark.parametrize("argv", [("--help",), ("-h",)])
 def test_help_lists_every_command_and_no_alias(argv: tuple[str, ...], cli: Cli) -> None:
     assert cli(*argv) == 0
-    listed = re.findall(r"^  ([a-z-]+) {2,}[A-Z]", cli.out, flags=re.MULTILINE)
+    listed = re.findall(r"^  ([a-z][a-z-]+) {2,}[A-Z]", cli.out, flags=re.MULTILINE)
     assert listed == list(COMMANDS)
     assert not set(listed) & set(ALIASES)
 

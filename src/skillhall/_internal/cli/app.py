@@ -23,56 +23,45 @@ if TYPE_CHECKING:  # only completion needs it
 # Each command with its module below `commands`, as "module" or "module:attribute" (the default
 # attribute is `command`), and its short help, so that `skillhall --help` imports no command module.
 COMMAND_SECTIONS = {
-    "Common commands": {
-        "list": ("browse.list", "List skills."),
-        "add": ("install.add", "Add skills from a folder, an archive, a repository or the web."),
+    "Start here": {
         "init": ("author.init", "Create a new skill."),
-        "validate": ("author.validate", "Check skills and report problems line by line."),
+        "add": ("install.add", "Add skills from a folder, an archive, a repository or the web."),
+        "list": ("browse.list", "List skills."),
+        "check": ("author.check_project", "Run all checks at once, for CI: one report."),
         "serve": ("servers.serve", "Serve skills and prompts over HTTP: web pages, REST and MCP."),
+        "doctor": ("doctor", "Check this machine and project, and say what to do."),
     },
-    "Find and read skills": {
+    "Find and check": {
         "search": ("browse.search", "Search the names, descriptions and instructions of skills."),
         "show": ("browse.show", "Show everything about one skill."),
         "read": ("browse.show:read", "Print the instructions of a skill, or one of its files."),
-        "prompt": ("agent.prompt", "Print the skill listing for a system prompt."),
-        "duplicates": ("browse.duplicates", "Find duplicate skills."),
-        "check": ("author.check_project", "Run all checks at once, for CI: one report."),
+        "why": ("browse.show:why", "Explain which copy of a skill is used, and why."),
+        "validate": ("author.validate", "Check skills and report problems line by line."),
         "scan": ("author.scan", "Scan skills for risky content."),
+        "eval": ("evals.eval", "Write, run and report evals: init, check, run, triggers."),
+        "duplicates": ("browse.duplicates", "Find duplicate skills."),
+        "profiles": ("browse.path:profiles", "Show the profiles and the effect of each finding."),
+        "path": ("browse.path", "Show the searched folders and the cache."),
         "lsp": ("author.lsp", "Check skills in an editor while you type."),
         "schema": ("author.schema", "Print the JSON Schema of a file, for editors."),
-        "eval": ("evals.eval", "Write, run and report evals: init, check, run, triggers."),
-        "sign": ("author.sign", "Sign skills, so that others can check who signed them."),
-        "why": ("browse.show:why", "Explain which copy of a skill is used, and why."),
     },
-    "Manage installed skills": {
+    "Install and keep": {
         "install": ("install.install", "Install the skills in the lock file."),
         "update": ("install.update", "Update skills and keep local edits."),
         "outdated": ("install.update:outdated", "Show which skills have changed upstream."),
         "verify": ("install.install:verify_skills", "Compare installed skills with the lock file."),
-        "trust": ("install.trust", "Approve skills that others have written: list, show."),
-        "untrust": ("install.trust:untrust", "Block skills for agents."),
-        "advisories": ("install.advisories", "List revoked skills, or load a list from a file."),
-        "inventory": ("install.inventory", "List the skills on this machine: send."),
-        "checklist": ("install.checklist", "Answer OWASP's security checklist for agentic skills."),
-        "policy": ("install.policy", "Show which rules apply to each skill: check."),
         "remove": ("install.remove", "Remove skills."),
         "rollback": ("install.remove:rollback", "Undo the last change to a skill."),
+        "trust": ("install.trust", "Approve skills that others have written: list, show."),
+        "untrust": ("install.trust:untrust", "Block skills for agents."),
+        "policy": ("install.policy", "Show which rules apply to each skill: check."),
+        "sign": ("author.sign", "Sign skills, so that others can check who signed them."),
+        "advisories": ("install.advisories", "List revoked skills, or load a list from a file."),
+        "checklist": ("install.checklist", "Answer OWASP's security checklist for agentic skills."),
+        "inventory": ("install.inventory", "List the skills on this machine: send."),
         "agents": ("install.install:agents", "List the supported coding agents."),
     },
-    "Run agents with skills": {
-        "chat": ("agent.chat", "Chat with an agent that uses skills."),
-        "session": (
-            "session.session",
-            "Manage sessions: blocks, skills, templates and the compiled context.",
-        ),
-        "stats": ("agent.stats", "Show which skills agents use."),
-        "local": (
-            "servers.local",
-            "Manage the skills of a run directory: list, add, import, delete, share, setup.",
-        ),
-        "tool": ("agent.tool", "List and call the tools that agents use."),
-    },
-    "Connect servers": {
+    "Serve and share": {
         "mcp": ("servers.mcp", "Serve skills to an MCP client over stdin and stdout."),
         "mcp-servers": (
             "servers.mcp_servers",
@@ -83,27 +72,41 @@ COMMAND_SECTIONS = {
             "servers.generate",
             "Write the prompts of a server as skills for coding agents.",
         ),
-        "token": ("servers.token", "Manage the access tokens of servers: new, list, revoke."),
-        "audit": ("servers.audit", "Show and verify the audit log of a server."),
+        "local": (
+            "servers.local",
+            "Manage the skills of a run directory: list, add, import, delete, share, setup.",
+        ),
         "version": (
             "servers.version",
             "Review the versions of a server's skills, and roll back: list, diff, approve, use.",
         ),
         "revoke": ("servers.revoke", "Block a version of a skill on all machines: list."),
+        "token": ("servers.token", "Manage the access tokens of servers: new, list, revoke."),
         "user": (
             "servers.user",
             "Manage the users of servers: add, list, role, disable, enable, link, remove.",
         ),
+        "audit": ("servers.audit", "Show and verify the audit log of a server."),
         "backup": ("servers.backup", "Back up the data of a server to a file."),
         "restore": ("servers.backup:restore", "Restore a server from a backup."),
     },
-    "Configure": {
+    "Sessions": {
+        "session": (
+            "session.session",
+            "Manage sessions: blocks, skills, templates and the compiled context.",
+        ),
+    },
+    "Agents": {
+        "chat": ("agent.chat", "Chat with an agent that uses skills."),
+        "prompt": ("agent.prompt", "Print the skill listing for a system prompt."),
+        "tool": ("agent.tool", "List and call the tools that agents use."),
+        "stats": ("agent.stats", "Show which skills agents use."),
+    },
+    "Settings": {
         "embeddings": (
             "browse.embeddings",
             "Build vectors for search by meaning: status, estimate, build, clear.",
         ),
-        "path": ("browse.path", "Show the searched folders and the cache."),
-        "profiles": ("browse.path:profiles", "Show the profiles and the effect of each finding."),
         "completion": ("completion", "Print the completion script for a shell."),
     },
 }
@@ -117,8 +120,13 @@ ALIASES = {
     "i": "install",
     "sync": "install",
     "upgrade": "update",
+    "info": "show",
+    "view": "show",
+    "cat": "read",
+    "lint": "validate",
     "rm": "remove",
     "uninstall": "remove",
+    "undo": "rollback",
 }
 
 
@@ -166,6 +174,9 @@ class LazyGroup(click.Group):
         Raises: CommandFailed, with a suggestion, if the name is unknown.
         """
         name = args[0]
+        # `install SOURCE` adds a skill, as in other package managers; `install` has no arguments.
+        if ALIASES.get(name, name) == "install" and args[1:2] and not args[1].startswith("-"):
+            return super().resolve_command(ctx, ["add", *args[1:]])
         if not name.startswith("-") and name not in COMMANDS and name not in ALIASES:
             from skillhall._internal.hints import find_close_names
 
@@ -186,16 +197,25 @@ class LazyGroup(click.Group):
     epilog="Example: skillhall validate .agents/skills",
 )
 @click.version_option(VERSION, "-V", "--version", message="skillhall %(version)s")
+@click.option("--json", "as_json", is_flag=True, help="Print this overview as one JSON object.")
 @click.pass_context
-def cli(ctx: click.Context) -> None:
-    """Find, check and render Agent Skills: folders with a SKILL.md.
+def cli(ctx: click.Context, *, as_json: bool) -> int | None:
+    """Find, check, install and serve Agent Skills: folders with a SKILL.md.
+
+    Without a command, show what is in this folder and what to do next.
+    Aliases: ls, find, info, cat, new, rm, undo, upgrade; install SOURCE is add SOURCE.
 
     Data goes to stdout, messages to stderr. With --json, every command prints one JSON object.
     Exit codes: 0 success, 1 check failed, 2 usage error, 3 rejected, 4 not found,
     5 network error, 6 conflict, 7 storage error, 8 unauthorized.
     """
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+    if ctx.invoked_subcommand is not None:
+        if as_json:
+            raise click.UsageError(f"write --json after the command: {ctx.invoked_subcommand}")
+        return None
+    overview = import_module("skillhall._internal.cli.commands.overview").command
+    code = ctx.invoke(overview, output_format="json" if as_json else "text", as_json=as_json)
+    return code if isinstance(code, int) else None
 
 
 def invoke(argv: Sequence[str]) -> int:

@@ -22,10 +22,15 @@ def run_and_exit() -> None:
 def main() -> int:
     """Run the command in `sys.argv` and return its exit code."""
     argv = sys.argv[1:]
-    if argv[:1] in (["--version"], ["-V"]):
+    if argv in (["--version"], ["-V"]):
         sys.stdout.write(f"skillhall {VERSION}\n")
         return 0
     _ensure_utf8_mode()
+    if len(argv) == 2 and "--json" in argv and {"--version", "-V"} & {*argv}:  # noqa: PLR2004
+        from skillhall._internal.cli.version_report import print_version_report
+
+        print_version_report()
+        return 0
     from skillhall._internal.cli.runner import prepare_streams, run
 
     # A command creates little garbage; with 60,000 skills, collecting takes a third of the time.

@@ -125,6 +125,13 @@ def is_git_available() -> bool:
     return program is not None and _read_git_version(program) >= MIN_GIT_VERSION
 
 
+def read_git_version() -> str | None:
+    """Return the version of git, such as "2.43"; `None` if it is not installed."""
+    program = shutil.which("git")
+    version = (0, 0) if program is None else _read_git_version(program)
+    return ".".join(map(str, version)) if any(version) else None
+
+
 @cache
 def _read_git_version(program: str) -> tuple[int, int]:
     try:
