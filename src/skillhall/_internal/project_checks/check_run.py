@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from skillhall._internal.authoring.eval_report import CheckedEvals, check_eval_files
@@ -48,6 +48,7 @@ class CheckRequest:
     results_folder: str = ""  # with the workspaces of evals; "": next to each skill
     depth: int | None = None
     changed_since: str = ""  # only skills that differ from this revision; "": all
+    are_files: bool = False  # whether the skills that contain the paths are checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +72,15 @@ def run_checks(
     such revision.
     """
     paths: Sequence[str] = request.paths
-    if request.changed_since:
-        folders = paths or (settings.working_directory,)
-        paths = _find_changed_skills(folders, request.changed_since, settings.working_directory)
-        if not paths:
+    if request.changed_since or request.are_files:
+        base = settings.working_directory
+        if request.are_files:
+            found = _find_skills(base, (os.path.join(base, path) for path in paths))
+        else:
+            found = _find_changed_skills(paths or (base,), request.changed_since, base)
+        if not found:
             return CheckReport(skills={}, findings=())
+        paths = sorted(found)
     not_run = dict.fromkeys((kind for kind in ProjectCheck if kind in request.skip), "skipped")
     validated = validate(
         paths, request.profile, settings, progress, depth=request.depth, map_batches=map_batches
@@ -102,20 +107,27 @@ def run_checks(
     )
 
 
-def _find_changed_skills(paths: Sequence[str], base: str, working_directory: str) -> list[str]:
-    """Return the folders with a SKILL.md that contain a changed file and are below the paths."""
-    folders = set()
+def _find_changed_skills(paths: Sequence[str], base: str, working_directory: str) -> set[str]:
+    """Return the skills below the paths that have a changed file."""
+    skills = set()
     for path in paths:
         root = os.path.realpath(os.path.join(working_directory, path))
         root = root if os.path.isdir(root) else os.path.dirname(root)
-        for file in list_changed_files(root, base):
-            folder = os.path.dirname(file)
-            while is_inside(folder, root):
-                if _has_skill_md(folder):
-                    folders.add(folder)
-                    break
-                folder = os.path.dirname(folder)
-    return sorted(folders)
+        skills |= _find_skills(root, list_changed_files(root, base))
+    return skills
+
+
+def _find_skills(root: str, files: Iterable[str]) -> set[str]:
+    """Return the nearest folder with a SKILL.md above each file, if it is below the root."""
+    root = os.path.realpath(root)
+    skills = set()
+    for file in files:
+        folder = os.path.dirname(os.path.realpath(file))
+        while is_inside(folder, root) and not _has_skill_md(folder) and folder != root:
+            folder = os.path.dirname(folder)
+        if is_inside(folder, root) and _has_skill_md(folder):
+            skills.add(folder)
+    return skills
 
 
 def _has_skill_md(folder: str) -> bool:

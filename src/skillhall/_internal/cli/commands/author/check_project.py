@@ -65,6 +65,7 @@ _FORMATS = ["text", "json", "sarif", "github", "junit", "markdown"]
 @click.option(
     "--changed", default="", metavar="BASE", help="Check only skills that differ from git's BASE."
 )
+@flag("--files", "are_files", help="Check the skills that contain each PATH, which is a file.")
 @click.option(
     "--config",
     metavar="FILE",
@@ -83,6 +84,7 @@ def command(
     baseline: str | None,
     update_baseline: bool,
     changed: str,
+    are_files: bool,
     config: str | None,
     depth: int | None,
     follow_links: bool,
@@ -100,8 +102,10 @@ def command(
     baseline_path = baseline or chosen.baseline
     if update_baseline and not baseline_path:
         raise click.UsageError("--update-baseline needs --baseline FILE")
-    if update_baseline and changed:
-        raise click.UsageError("--update-baseline needs all skills; remove --changed")
+    if update_baseline and (changed or are_files):
+        raise click.UsageError("--update-baseline needs all skills; remove --changed or --files")
+    if are_files and (changed or not paths):
+        raise click.UsageError("--files needs a PATH, and no --changed")
     request = CheckRequest(
         paths=paths or chosen.paths,
         profile=find_profile(profile or chosen.profile or "specification"),
@@ -110,6 +114,7 @@ def command(
         results_folder=results or settings.eval_results,
         depth=depth or chosen.depth,
         changed_since=changed,
+        are_files=are_files,
     )
     known = None if update_baseline or not baseline_path else _read_baseline(baseline_path)
     with skill_checking() as (progress, map_batches):
