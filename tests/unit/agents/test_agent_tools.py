@@ -5,7 +5,7 @@ import pytest
 
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.agents.chat.events import FileRead, SkillLoaded, ToolEvent, ToolFailed
-from skillhall._internal.agents.usage_stats import SkillUsage, count_usage
+from skillhall._internal.agents.usage_stats import DayUsage, SkillUsage, count_usage
 from skillhall._internal.storage.usage_log import UsageLog, UsageRecord
 from skillhall.errors import SkillNotFound
 from tests.support.agents import make_agent, make_settings
@@ -147,7 +147,9 @@ def test_usage_log_records_offered_loaded_read_and_failed(folder: Path) -> None:
     assert read == UsageRecord(NOON, "coding", "read", ("pdf",), 1)
     assert (failed.event, failed.skills) == ("failed", ("pdf",))
     (use,) = count_usage(make_settings(folder))
-    assert use == SkillUsage("pdf", 1, 1, 1, loaded.tokens + 1, NOON, 1, {NOON[:10]: 1})
+    assert use == SkillUsage(
+        "pdf", 1, 1, 1, loaded.tokens + 1, NOON, 1, {NOON[:10]: DayUsage(1, loaded.tokens + 1, 1)}
+    )
     assert count_usage(make_settings(folder), "other") == []
 
 

@@ -14,9 +14,9 @@ from skillhall._internal.authoring.validate import (
     map_in_batches,
     validate,
 )
+from skillhall._internal.evals.eval_workspace import EvalWorkspace
 from skillhall._internal.evals.gates import Gate
 from skillhall._internal.evals.reports.stored_results import read_skill_results
-from skillhall._internal.evals.runs.skill_eval import find_workspace
 from skillhall._internal.fs.handles import is_inside
 from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.verify import VerifyResult, verify_entry
@@ -197,7 +197,7 @@ def _check_evals(checked: Sequence[CheckedEvals], request: CheckRequest) -> Iter
         yield from build_check_findings(ProjectCheck.EVALS, one.findings)
         if not request.gates or not one.summary.has_evals:
             continue
-        workspace = find_workspace(one.path, request.results_folder)
+        workspace = EvalWorkspace.of_skill(one.path, request.results_folder)
         for gate in read_skill_results(one.name, one.path, workspace, request.gates).gates:
             if not gate.passed:
                 path = os.path.join(one.path, *EVALS_PATH.split("/"))

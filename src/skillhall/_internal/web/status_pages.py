@@ -28,7 +28,7 @@ class DayBar(NamedTuple):
     """A day in a plot."""
 
     date: str
-    count: int
+    amount: int
     height: float
 
 
@@ -41,12 +41,12 @@ class UsagePlot(NamedTuple):
     @property
     def total(self) -> int:
         """Sum of all days."""
-        return sum(bar.count for bar in self.bars)
+        return sum(bar.amount for bar in self.bars)
 
     @property
     def highest(self) -> int:
         """Count of the day with the most."""
-        return max(bar.count for bar in self.bars)
+        return max(bar.amount for bar in self.bars)
 
 
 class UsageRow(NamedTuple):
