@@ -1,11 +1,15 @@
 """Skills in a browser: the table, one skill and its files."""
 
 import re
+import shutil
 
 import pytest
 from playwright.sync_api import Browser, ViewportSize, expect
 
+from skillhall._internal.evals.eval_workspace import EvalWorkspace
+from skillhall._internal.evals.runs.evaluated_skill import read_evaluated_skill
 from tests.support.browsers import BrowserSession, ServeProcess, expect_requests, hold_first
+from tests.support.eval_results import make_helpful_runs, store_runs
 from tests.support.skills import make_skill, make_skill_md
 
 PAGES = [
@@ -54,6 +58,22 @@ def test_pages_are_accessible(axe_visitor: BrowserSession) -> None:
     for path in PAGES:
         axe_visitor.open_page(path)
         assert axe_visitor.find_accessibility_problems() == [], path
+
+
+def test_eval_results_of_two_models_are_accessible(
+    axe_visitor: BrowserSession, hall: ServeProcess
+) -> None:
+    folder = make_skill(hall.user_skills, "measured")
+    digest = read_evaluated_skill("measured", str(folder)).digest
+    workspace = EvalWorkspace.of_skill(str(folder))
+    for model in ("openai-chat:gpt-5", "anthropic:claude-sonnet-4-5"):
+        agent = {"model": model}
+        store_runs(workspace, make_helpful_runs(), digest, skill_name="measured", agent=agent)
+    page = axe_visitor.open_page("/skill/measured")
+    expect(page.get_by_role("row", name="openai-chat:gpt-5 difference +0.83")).to_be_visible()
+    assert axe_visitor.find_accessibility_problems() == []
+    shutil.rmtree(workspace.path)  # other tests use the server, too
+    shutil.rmtree(folder)
 
 
 def test_review_and_conflict_pages_are_accessible(
