@@ -1,5 +1,6 @@
 """`skillhall eval run` against scripted models, with the files of each run."""
 
+import gc
 import json
 from collections.abc import Iterator
 from functools import partial
@@ -218,6 +219,18 @@ def test_old_version_is_a_third_arm(
     assert result.skill["statuses"] == {"completed": 9}
     transcript = read_json(read_run(skill, "old_skill") / "transcript.json")
     assert "Reply with the sum." in transcript[5]["content"]
+
+
+def test_garbage_is_collected_so_that_memory_does_not_grow_with_the_runs(
+    project: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    skill = make_eval_skill(project / "skills", [make_case()])
+    gc.disable()  # as the program does for short commands
+    try:
+        run_eval(capsys, skill, "--model", MODEL, "--repeats", "1")
+        assert gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_plan_says_whether_it_has_all_cases(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -157,6 +158,7 @@ def grade_skills(
 ) -> list[GradedSkill]:
     """Grade the iteration of each skill, and apply the gates."""
     graded = compared = 0
+    gc.enable()  # `main` disables it for short commands
     with transfer_progress() as progress, asyncio.Runner() as runner:
 
         def report_graded(_: GradingProgress) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import shlex
 import tempfile
 from collections import Counter
@@ -252,6 +253,7 @@ async def _measure(
 ) -> _Measured:
     measured = _Measured([], [])
     total, done = sum(plan.new_runs for plan in plans), 0
+    gc.enable()  # `main` disables it for short commands
     with transfer_progress() as show:
 
         def update() -> None:

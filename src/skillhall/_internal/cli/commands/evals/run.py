@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -328,6 +329,7 @@ def _run_all(
     """Run the evals of all skills until a limit of all runs is reached."""
     total, done = sum(len(one.plan.runs) for one in evals), 0
     reports: list[tuple[SkillEval, EvalRunReport]] = []
+    gc.enable()  # `main` disables it for short commands
     with transfer_progress() as progress, asyncio.Runner() as runner:
 
         def report_finished(finished: FinishedRun) -> None:
