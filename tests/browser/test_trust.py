@@ -163,7 +163,7 @@ def test_skill_is_revoked_and_given_back_by_keyboard_alone(
     press_by_tab(page, "link", t("revocation.undo"))
     reach_by_tab(page, page.get_by_label(t("version.reason")))
     page.keyboard.type("a mistake")
-    press_by_tab(page, "button", t("revocation.undo_button"))
+    press_by_tab(page, "button", t("revocation.undo"))
     expect(page.get_by_role("status").first).to_contain_text(t("notice.revocation_undone"))
     expect(card).to_contain_text(t("trust.used"))
     session.close()

@@ -19,12 +19,14 @@ _MAX_TEXT = 200  # characters of a filter
 
 
 class RevocableFiles(NamedTuple):
-    """Files that a form revokes, and the page that led to the form."""
+    """Files that a form revokes."""
 
     name: str
-    url: str
     digest: str
     revocation: Revocation | None
+    url: str  # of the form
+    page: str  # URL of the page that leads to the form
+    by_name: bool = False  # all digests of the skill: with and without hidden files
 
 
 class RiskSection(NamedTuple):
@@ -42,14 +44,13 @@ def show_revocation(request: PageRequest) -> Response:
 @on_error(show_revocation)
 def revoke(request: PageRequest) -> Response:
     """Revoke the files of a skill that were shown."""
-    files, shown = _find_skill(request), request.field("digest") or "none"
-    return _revoke(request, files._replace(digest=""), shown)
+    return _revoke(request, _find_skill(request), shown=request.field("digest") or "none")
 
 
 @on_error(show_revocation)
 def undo_revocation(request: PageRequest) -> Response:
     """Undo the revocation of a skill."""
-    return _undo_revocation(request, _find_skill(request)._replace(digest=""))
+    return _undo_revocation(request, _find_skill(request))
 
 
 def show_reported(request: PageRequest) -> Response:
@@ -71,25 +72,28 @@ def undo_reported(request: PageRequest) -> Response:
 
 def _find_skill(request: PageRequest) -> RevocableFiles:
     skill = request.path_params["id"]
-    details = request.collection.details(skill)
-    return RevocableFiles(
-        skill, f"/skill/{quote(skill, safe='')}", details.digest, details.entry.revocation
-    )
+    details, page = request.collection.details(skill), f"/skill/{quote(skill, safe='')}"
+    revocation = details.entry.revocation
+    return RevocableFiles(skill, details.digest, revocation, f"{page}/revoke", page, by_name=True)
 
 
 def _find_reported(request: PageRequest) -> RevocableFiles:
     digest = request.path_params["id"]
     for row in _get_trust(request).build_overview(InventoryQuery()).rows:
         if row.digest and row.digest == digest:
-            return RevocableFiles(row.names[0], "/inventory", digest, row.revocation)
+            url = f"/inventory/{quote(digest, safe='')}/revoke"
+            return RevocableFiles(row.names[0], digest, row.revocation, url, "/inventory")
     raise HttpError("not_found", "no machine reported these files")
 
 
 def _render_revocation(request: PageRequest, files: RevocableFiles) -> Response:
+    title = request.translations("revocation.title", name=files.name)
+    if files.revocation:
+        title = request.translations("revocation.undo_title", name=files.name)
     return render(
         request,
         "revoke.html",
-        request.translations("revocation.title", name=files.name),
+        title,
         status=form_status(request.error),
         files=files,
         reason=request.field("reason"),
@@ -101,20 +105,21 @@ def _revoke(request: PageRequest, files: RevocableFiles, shown: str = "") -> Res
     reason, instead = request.field("reason"), request.field("instead")
     _get_trust(request).revoke(
         request.actor,
-        digest=files.digest,
+        digest="" if files.by_name else files.digest,
         skill=files.name,
         reason=reason,
         instead=instead,
         shown=shown,
     )
-    return request.redirect(files.url, "revoked", files.name)
+    return request.redirect(files.page, "revoked", files.name)
 
 
 def _undo_revocation(request: PageRequest, files: RevocableFiles) -> Response:
+    digest = "" if files.by_name else files.digest
     _get_trust(request).restore(
-        request.actor, digest=files.digest, skill=files.name, reason=request.field("reason")
+        request.actor, digest=digest, skill=files.name, reason=request.field("reason")
     )
-    return request.redirect(files.url, "revocation_undone", files.name)
+    return request.redirect(files.page, "revocation_undone", files.name)
 
 
 def show_inventory(request: PageRequest) -> Response:
