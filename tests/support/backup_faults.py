@@ -13,6 +13,7 @@ from pathlib import Path
 from sqlalchemy import Connection, select
 
 from skillhall._internal.backup.server_backup import make_backup, restore_backup
+from skillhall._internal.policy.trust.trust_decision import ApprovalDecision
 from skillhall._internal.settings import Secret, Settings
 from skillhall._internal.storage.audit.audit_chain import seal_rows
 from skillhall._internal.storage.audit.audit_query import AuditFilter, AuditLog
@@ -20,6 +21,7 @@ from skillhall._internal.storage.sql.audit_rows import allow_audit_deletion
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import METADATA, sessions, shared_skills
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
+from skillhall._internal.storage.trust_store import Approval, TrustStore
 from skillhall._internal.wiring.database import open_database
 from skillhall.errors import DatabaseUnavailable
 from tests.support.actors import ACTOR
@@ -28,7 +30,7 @@ from tests.support.skills import make_skill, make_skill_md
 from tests.support.statement_faults import MAX_STEPS, run_fault_module, run_until_killed
 from tests.support.workspaces import make_workspace
 
-State = tuple[dict[str, str], list[str], list[str], str]
+State = tuple[dict[str, str], list[str], list[str], str, list[str]]
 _FOLLOWED = '{"version": 1, "repositories": [{"repo": "https://git.example/%s"}]}'
 
 
@@ -61,6 +63,8 @@ def fill(settings: Settings, word: str) -> None:
             )
     data.mkdir(exist_ok=True)
     data.joinpath("followed.json").write_text(_FOLLOWED % word, encoding="utf-8")
+    data.joinpath("trust.json").unlink(missing_ok=True)
+    TrustStore(str(data)).add([Approval("sha256:1", word, "/project", ApprovalDecision.BLOCK)])
 
 
 def _delete_rows(connection: Connection) -> None:
@@ -71,7 +75,7 @@ def _delete_rows(connection: Connection) -> None:
 
 
 def read_state(settings: Settings) -> State:
-    """Return skills, sessions, shared skills and followed repositories, after recovery."""
+    """Return skills, sessions, shared skills, repositories and approvals, after recovery."""
     with closing(open_database(settings)) as database:
         is_restored = bool(AuditLog(database).newest(AuditFilter(action="backup.restore")))
         names = database.read(lambda c: [*c.execute(select(sessions.c.name)).scalars()])
@@ -88,13 +92,15 @@ def read_state(settings: Settings) -> State:
     assert not leftovers, leftovers
     assert is_restored == (names == ["new"]), "the audit log and the state differ"
     followed = Path(settings.data_directory, "followed.json").read_text(encoding="utf-8")
-    return texts, names, shared, followed
+    approvals = [one.name for one in TrustStore(settings.data_directory).read().approvals]
+    return texts, names, shared, followed, approvals
 
 
 def expected(word: str, *, is_postgres: bool) -> State:
-    """Return the state after `fill`."""
+    """Return the state before the restore ("old"), or after it ("new")."""
     shared = [f"shared-{word}"] if is_postgres else []
-    return {"both": word, f"only-{word}": word}, [word], shared, _FOLLOWED % word
+    approvals = ["new", "old"] if word == "new" else ["old"]  # a restore loses none
+    return {"both": word, f"only-{word}": word}, [word], shared, _FOLLOWED % word, approvals
 
 
 class Restore:
