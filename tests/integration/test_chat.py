@@ -83,6 +83,17 @@ def test_reply_shows_the_loaded_skills(chat: Chat, server: ModelServer) -> None:
     assert server.requests[2].tool_results[1] == "Top."
 
 
+def test_unapproved_skill_is_in_no_request_to_the_model(
+    chat: Chat, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SKILLHALL_TRUST_PROJECT")
+    result = chat("Summarise it.", "--model", MODEL)
+    assert result.code == 0
+    assert "1 skill is not approved: csv-report." in result.err
+    sent = repr([(one.system, one.tools, one.tool_results) for one in server.requests])
+    assert not [text for text in ("Summarises", "the layout", "Top.", "<name>") if text in sent]
+
+
 def test_json_has_the_reply_and_its_events(chat: Chat, server: ModelServer) -> None:
     answer = chat("--model", MODEL, "--json", typed="Summarise it.").json
     assert (answer["command"], answer["ok"]) == ("chat", True)
