@@ -21,6 +21,7 @@ from tests.support.skills import make_skill
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 PATTERNS = [(row[0], compile_path(row[1])[0], row[2]) for row in ROUTES]
 MAX_PAGES = 200
+NO_PAGES = ("/api/", "/.well-known/", "/docs", "/mcp", "/readyz")
 
 
 class Target(NamedTuple):
@@ -35,7 +36,7 @@ class Target(NamedTuple):
         for method, pattern, action in PATTERNS:
             if method == self.method and pattern.fullmatch(self.path):
                 return action
-        assert self.path.startswith(("/api/", "/.well-known/", "/docs", "/mcp")), self
+        assert self.path.startswith(NO_PAGES), self
         return None
 
 
@@ -115,7 +116,7 @@ def crawl(hall: AccountServer, headers: dict[str, str]) -> dict[Target, str]:
     waiting, seen, leads = ["/skills"], set[str](), dict[Target, str]()
     while waiting:
         path = waiting.pop()
-        if path in seen or path.startswith(("/api/", "/.well-known/", "/docs", "/mcp", "/static")):
+        if path in seen or path.startswith((*NO_PAGES, "/static")):
             continue
         seen.add(path)
         assert len(seen) < MAX_PAGES
