@@ -68,7 +68,7 @@ from skillhall._internal.storage.sql.backup import (
     replace_rows,
 )
 from skillhall._internal.storage.sql.migrations import current_version
-from skillhall._internal.storage.sql.tables import blobs
+from skillhall._internal.storage.sql.tables import blobs, recorded_stores
 from skillhall._internal.storage.trust_store import TrustStore
 from skillhall._internal.wiring.database import get_mirror_folder, open_database, utc_now
 from skillhall.errors import BackupRejected, ConfigInvalid, Conflict, UnsafePath
@@ -407,10 +407,11 @@ class _Restore:
         """Replace the data, and clear the summaries. Raises: as `restore_backup`."""
         restore_id = secrets.token_hex(8)
         # Versions need their contents.
-        skipped = frozenset(
+        skipped = {
             table.name for table in CONVERTED_TABLES if self._to_tables and table is not blobs
-        )
-        plan = RestorePlan(self._header, restore_id, utc_now(), skipped, actor)
+        }
+        skipped.add(recorded_stores.name)  # the versions belong to this run directory now
+        plan = RestorePlan(self._header, restore_id, utc_now(), frozenset(skipped), actor)
         _check_disk_space(self._settings.data_directory, totals.bytes)
         staged = {name: StagedPart(part, restore_id) for name, part in self._parts.items()}
         unchanged = self._find_unchanged(before)
