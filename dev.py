@@ -11,6 +11,7 @@ This needs Python 3.11 or newer, and pip, or uv on PATH.
     python3 dev.py unit [ARGS]     run only the unit tests
     python3 dev.py golden [ARGS]   rewrite the expected files: tests/golden, docs/reference
     python3 dev.py bench [ARGS]    run the benchmarks
+    python3 dev.py docs [build]    build the documentation site and serve it, or only build it
     python3 dev.py lock [ARGS]     regenerate requirements-dev.txt; --upgrade uses new versions
     python3 dev.py vendor          take the browser files from the npm packages
     python3 dev.py setup           create `.venv` and download the npm packages of the tests
@@ -69,7 +70,7 @@ MODULES = ROOT / "node_modules"
 VENDOR = ROOT / "src" / "skillhall" / "_internal" / "web" / "static" / "vendor"
 DIGESTS = VENDOR.parents[1] / "vendored.sha256"  # checked by build_backend.py
 COMPILE = (
-    "pip compile --universal --python-version 3.11 --all-extras --group dev"
+    "pip compile --universal --python-version 3.11 --all-extras --group dev --group docs"
     f" --generate-hashes --no-header --no-annotate pyproject.toml -o {LOCK}"
 ).split()
 # With these variables, a child process would look for modules outside `.venv`, or compile every
@@ -298,7 +299,7 @@ PREPARATION = (
     ["pytest", "--collect-only", "-n", "0"],
     ["python", "-m", "tests.support.chromium"],
 )
-LINT = (["ruff", "format", "--check", "."], ["ruff", "check", "."])
+LINT = (["ruff", "format", "--check", "."], ["ruff", "check", "."], ["codespell"])
 FIX = (["ruff", "check", "--fix", "."], ["ruff", "format", "."])
 
 
@@ -362,6 +363,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "unit": lambda *arguments: steps(["pytest", "tests/unit", *arguments]),
     "golden": golden,
     "bench": lambda *arguments: start([BIN / "python", "-m", "benchmarks", *arguments]),
+    "docs": lambda *arguments: start([BIN / "python", "-m", "tools.site", *arguments]),
     "lock": lambda *arguments: start([uv(), *COMPILE, *arguments]),
     "vendor": vendor,
     "setup": lambda: 0 if fetch_npm_packages() else 1,

@@ -5,42 +5,46 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import skillhall
-from skillhall._internal.policy.profiles import PROFILES
+from skillhall import errors
+from skillhall._internal.cli.app import COMMANDS
+from skillhall._internal.cli.errors import EXIT_CODES
+from skillhall._internal.hints import DOCS_URL
+from skillhall._internal.http.errors import ERROR_STATUSES
+from skillhall._internal.mcp.server import METHOD_ACTIONS, TOOL_ACTIONS
 from skillhall._internal.skill.code_descriptions import CODE_DESCRIPTIONS
 from skillhall._internal.skill.finding import Code
-from tests.support.library_reference import build_reference
+from tests.support.library_reference import MODULES, build_reference
+from tools.command_reference import build_command_reference
+from tools.decision_index import build_decision_index
+from tools.error_reference import CODES, build_error_reference
+from tools.finding_reference import build_finding_reference
+from tools.route_reference import build_document, build_route_reference
 
 ROOT = Path(__file__).resolve().parents[2]
-FINDINGS = ROOT / "docs" / "reference" / "findings.md"
-SHORT = {"accept": "·", "warn": "warn", "reject": "**reject**"}
+GENERATED: dict[str, Callable[[], str]] = {
+    "decisions/index.md": build_decision_index,
+    "reference/commands.md": build_command_reference,
+    "reference/errors.md": build_error_reference,
+    "reference/findings.md": build_finding_reference,
+    "reference/library.md": build_reference,
+    "reference/routes.md": build_route_reference,
+}
 
 
-def findings_reference() -> str:
-    """The reference of finding codes, made from the code."""
-    names = list(PROFILES)
-    lines = [
-        "# Finding codes",
-        "",
-        "What each finding means, and what each profile makes of it: `·` accepts without a word.",
-        "",
-        f"| Code | Meaning | {' | '.join(names)} |",
-        f"|---|---|{'---|' * len(names)}",
-    ]
-    for code in Code:
-        effects = [SHORT[PROFILES[name].load_policy.get_effect(code)] for name in names]
-        lines.append(f"| `{code}` | {CODE_DESCRIPTIONS[code]} | {' | '.join(effects)} |")
-    return "\n".join(lines) + "\n"
-
-
-def test_the_reference_of_findings_is_what_the_profiles_do() -> None:
+@pytest.mark.parametrize("name", GENERATED)
+def test_a_generated_page_is_what_the_code_does(name: str) -> None:
+    page, expected = ROOT / "docs" / name, GENERATED[name]()
     if os.environ.get("UPDATE_GOLDEN"):
-        FINDINGS.write_text(findings_reference(), encoding="utf-8")
-    assert FINDINGS.read_text(encoding="utf-8") == findings_reference()
+        page.write_text(expected, encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == expected, "run python3 dev.py golden"
 
 
 def test_every_code_has_a_meaning() -> None:
@@ -54,11 +58,58 @@ def test_every_setting_is_documented() -> None:
         assert f"`{name}`" in table
 
 
-def test_the_reference_of_the_library_is_what_signatures_and_docstrings_say() -> None:
-    page = ROOT / "docs" / "reference" / "library.md"
-    if os.environ.get("UPDATE_GOLDEN"):
-        page.write_text(build_reference(), encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == build_reference()
+def test_every_method_and_tool_of_mcp_is_documented() -> None:
+    page = (ROOT / "docs/reference/mcp.md").read_text(encoding="utf-8")
+    assert {name for name in (*METHOD_ACTIONS, *TOOL_ACTIONS) if f"`{name}`" not in page} == set()
+
+
+def test_every_route_is_in_the_reference_of_rest() -> None:
+    page = (ROOT / "docs/reference/routes.md").read_text(encoding="utf-8")
+    operations = [
+        f"{method.upper()} {path}"
+        for path, item in build_document()["paths"].items()
+        for method in item
+    ]
+    assert [name for name in operations if f"## {name}\n" not in page] == []
+
+
+def test_every_command_has_a_section_in_the_reference() -> None:
+    page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if f"\n### skillhall {name}\n" not in page] == []
+
+
+def test_every_public_name_has_a_section_or_a_row_in_the_reference() -> None:
+    page = (ROOT / "docs/reference/library.md").read_text(encoding="utf-8")
+    modules = [skillhall, *(import_module(f"skillhall.{name}") for name in ("errors", *MODULES))]
+    names = {name for module in modules for name in module.__all__}
+    documented = {*re.findall(r"`(\w+)`", page), *re.findall(r"^#+ (\w+)$", page, re.MULTILINE)}
+    assert names - documented == set()
+
+
+def split_sections(page: str) -> dict[str, str]:
+    """Return the sections of a page whose headings are codes."""
+    parts = re.split(r"^#+ `([\w-]+)`\n", page, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_every_error_and_finding_code_has_a_section_with_its_fix() -> None:
+    errors_page = (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
+    sections = split_sections(errors_page)
+    kinds = {getattr(errors, name).kind for name in errors.__all__} - {"internal"}
+    assert {kind for kind in kinds if "**Fix" not in sections.get(kind, "")} == set()
+    classes = {getattr(errors, name).code for name in errors.__all__}
+    codes = {*EXIT_CODES, *ERROR_STATUSES}
+    assert codes - classes - set(CODES) == set()
+    assert {code for code in codes if f"### Code `{code}`\n" not in errors_page} == set()
+    findings_page = (ROOT / "docs/reference/findings.md").read_text(encoding="utf-8")
+    sections = split_sections(findings_page)
+    assert {code for code in Code if "**Example" not in sections.get(code, "")} == set()
+
+
+def test_documentation_url_of_errors_is_that_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["urls"]["Documentation"] == DOCS_URL
+    assert f"site_url: {DOCS_URL}/" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 
 def test_every_public_name_can_be_imported() -> None:

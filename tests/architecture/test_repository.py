@@ -13,7 +13,7 @@ import pytest
 import dev
 
 ROOT = Path(__file__).resolve().parents[2]
-RECORDS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+RECORDS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 # A bracket round one character keeps each pattern from matching its own text.
 REGISTRY = re.compile(r'index[-]url|find[-]links|"resolved[":]+ *"http|[:]//\S+/simpl[e]\b')
 # Documentation may speak of the homes of `user` and `ada`, who do not exist.

@@ -21,7 +21,9 @@ from tests.support.model_server import model_server
 from tests.support.skills import make_skill, make_skill_md
 
 ROOT = Path(__file__).resolve().parents[2]
+TUTORIAL = "docs/tutorial.md"  # `test_tutorial.py` runs it
 DOCUMENTS = ["README.md", *sorted(str(p.relative_to(ROOT)) for p in ROOT.glob("docs/**/*.md"))]
+DOCUMENTS.remove(TUTORIAL)
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Commands that are run because they need only the folder. Others need a host or prompt the user.
 OFFLINE_COMMANDS = {

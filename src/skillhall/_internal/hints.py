@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from skillhall.errors import SkillhallError
 
+DOCS_URL = "https://docs.skillhall.dev/latest"  # pyproject.toml has the same
+
 COMMON_HINTS: Mapping[str, str] = {
     "archive_rejected": "repack the folder as a plain zip or tar.gz with only files and folders",
     "archive_rejected.no_skill": "a skill is a folder with a SKILL.md in it",
@@ -90,3 +92,22 @@ def find_hint(error: SkillhallError, surface: Mapping[str, str]) -> str:
     template = surface.get(key) or COMMON_HINTS.get(key) or ""
     hint = error.hint or template.format_map(error.facts)
     return " ".join(filter(None, (error.suggestion, hint)))
+
+
+def find_docs(error: SkillhallError) -> str:
+    """Return the URL of the page about an error: by its kind, else by its code."""
+    from skillhall import errors  # noqa: PLC0415 - most commands need no error
+
+    if hasattr(errors, type(error).__name__):
+        return f"{DOCS_URL}/reference/errors/#{error.kind}"
+    return find_code_docs(error.code)
+
+
+def find_code_docs(code: str) -> str:
+    """Return the URL of the page about an error code."""
+    return f"{DOCS_URL}/reference/errors/#code-{code}"
+
+
+def find_finding_docs(code: str) -> str:
+    """Return the URL of the page about a finding code."""
+    return f"{DOCS_URL}/reference/findings/#{code}"

@@ -156,7 +156,7 @@ def test_unknown_skill_suggests_the_closest_name(cli: Cli, skills: Path) -> None
 
 def test_rejected_skill_is_not_reported_as_missing(cli: Cli, skills: Path) -> None:
     assert cli("show", "broken", "-r", "skills") == 3
-    argv = shlex.split(cli.err.strip().rpartition("run: skillhall ")[2])
+    argv = shlex.split(cli.err.rpartition("run: skillhall ")[2].partition("\n")[0])
     assert cli(*argv) == 0
     assert str(skills / "broken") in cli.out
 

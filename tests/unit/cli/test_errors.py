@@ -1,14 +1,17 @@
 import json
+from pathlib import Path
 
 import pytest
 
 from skillhall import errors
 from skillhall._internal.cli.errors import (
     EXIT_CODES,
+    CommandFailed,
     is_json_requested,
     report_error,
     to_error_info,
 )
+from skillhall._internal.hints import DOCS_URL
 
 RAISED = [
     (errors.SkillNotFound("a"), 4),
@@ -53,7 +56,29 @@ def test_error_is_printed_with_its_hint_to_stderr(capsys: pytest.CaptureFixture[
     assert output.err.splitlines() == [
         "error: there is no skill named 'pfd'",
         "hint: did you mean 'pdf'? 'skillhall list' shows all skills",
+        f"see: {DOCS_URL}/reference/errors/#skill_not_found",
     ]
+
+
+@pytest.mark.parametrize(
+    ("error", "anchor"),
+    [
+        (errors.UnsafePath("../a", "it points outside its folder"), "unsafe_path"),
+        (OSError(28, "No space left on device"), "code-storage_full"),
+        (ZeroDivisionError(), "code-internal"),
+    ],
+    ids=str,
+)
+def test_json_error_links_to_the_section_about_it(error: Exception, anchor: str) -> None:
+    docs = str(to_error_info(error).serialize()["docs"])
+    page = Path(__file__).parents[3] / "docs/reference/errors.md"
+    heading = f"Code `{anchor[5:]}`" if anchor.startswith("code-") else f"`{anchor}`"
+    assert docs == f"{DOCS_URL}/reference/errors/#{anchor}"
+    assert f"### {heading}\n" in page.read_text(encoding="utf-8")
+
+
+def test_usage_error_names_the_help_page_and_no_link() -> None:
+    assert to_error_info(CommandFailed("usage", "no such option", "see --help")).docs == ""
 
 
 @pytest.mark.parametrize("command", ["show", "token new", "audit list", "eval check"])

@@ -88,7 +88,9 @@ def test_plain_function_runs_in_a_worker_thread(client: TestClient) -> None:
 def test_invalid_query_is_rejected(client: TestClient, query: str, message: str) -> None:
     reply = client.get(f"/search?{query}")
     assert reply.status_code == 400
-    assert reply.json()["error"] == {"code": "VALIDATION_ERROR", "message": message}
+    error = reply.json()["error"]
+    assert (error["code"], error["message"]) == ("VALIDATION_ERROR", message)
+    assert error["docs"].endswith("/reference/errors/#code-invalid_argument")
 
 
 def test_unknown_query_parameters_are_ignored(client: TestClient) -> None:

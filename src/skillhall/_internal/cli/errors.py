@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.cli.terminal import print_message, sanitize_line
-from skillhall._internal.hints import TOKEN_HINTS, find_hint
+from skillhall._internal.hints import TOKEN_HINTS, find_code_docs, find_docs, find_hint
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
@@ -145,6 +145,7 @@ class ErrorInfo(NamedTuple):
     code: str
     message: str
     hint: str = ""
+    docs: str = ""  # URL of the page about the error
 
     @property
     def exit_code(self) -> int:
@@ -156,23 +157,29 @@ class ErrorInfo(NamedTuple):
         report: dict[str, object] = {"code": self.code, "message": sanitize_line(self.message)}
         if self.hint:
             report["hint"] = sanitize_line(self.hint)
+        if self.docs:
+            report["docs"] = self.docs
         return report
 
 
 def to_error_info(error: Exception) -> ErrorInfo:
     """Return the code, message and hint of an exception."""
     if isinstance(error, SkillhallError):
-        return ErrorInfo(error.code, str(error), find_hint(error, HINTS))
+        # A usage error names the help page of its command.
+        docs = "" if error.code == "usage" else find_docs(error)
+        return ErrorInfo(error.code, str(error), find_hint(error, HINTS), docs)
     if isinstance(error, OSError):
         code = "storage_full" if error.errno in _DISK_FULL_ERRNOS else "storage_unavailable"
         # Only the file name: the full path may contain the user's name.
         name = error.filename.rpartition(os.sep)[2] if isinstance(error.filename, str) else ""
         where = f": {name}" if name else ""
-        return ErrorInfo(code, f"{(error.strerror or 'storage error').lower()}{where}")
+        message = f"{(error.strerror or 'storage error').lower()}{where}"
+        return ErrorInfo(code, message, docs=find_code_docs(code))
     return ErrorInfo(
         "internal",
         f"internal error ({type(error).__name__}); this is a bug in Skillhall",
         f"run the command again with {_DEBUG_VARIABLE}=1 for a traceback, and report the bug",
+        find_code_docs("internal"),
     )
 
 
@@ -201,10 +208,12 @@ def report_error(error: Exception, argv: Sequence[str]) -> int:
 
 
 def print_error_text(error: ErrorInfo) -> None:
-    """Print the error and its hint to stderr."""
+    """Print the error, its hint and the link to its page to stderr."""
     print_message(f"error: {error.message}")
     if error.hint:
         print_message(f"hint: {error.hint}")
+    if error.docs:
+        print_message(f"see: {error.docs}")
 
 
 def is_json_requested(argv: Sequence[str]) -> bool:

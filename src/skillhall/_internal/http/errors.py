@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from skillhall._internal.hints import TOKEN_HINTS, find_hint
+from skillhall._internal.hints import TOKEN_HINTS, find_docs, find_hint
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import failure_response
 from skillhall._internal.workspace.serializers import serialize_current
@@ -113,6 +113,7 @@ def error_response(error: SkillhallError | OSError, request_id: str) -> Response
     report: dict[str, object] = {"code": status.code, "message": message}
     if hint:
         report["hint"] = hint
+    report["docs"] = find_docs(error)
     details = _error_details(error)
     if details:
         report["details"] = details

@@ -128,12 +128,13 @@ async def _get_openapi(request: Request) -> Response:
     """Return the OpenAPI document, without an envelope."""
     state = request.app.state
     if not hasattr(state, "openapi"):
-        state.openapi = encode_json(_complete_document(request.app.openapi()))
+        state.openapi = encode_json(build_openapi_document(request.app))
     return Response(state.openapi, headers=NO_CACHE, media_type="application/json")
 
 
-def _complete_document(document: dict[str, Any]) -> dict[str, Any]:
-    """Add the schemas that routes refer to; remove those of errors that never occur."""
+def build_openapi_document(app: FastAPI) -> dict[str, Any]:
+    """Return the document of an app's routes, with their error schemas and no others."""
+    document = app.openapi()
     components = document.setdefault("components", {})
     schemes = components.setdefault("securitySchemes", {})
     schemes[BEARER_SCHEME] = {"type": "http", "scheme": "bearer"}

@@ -36,6 +36,7 @@ class ErrorBody(BaseModel):
     code: str = Field(examples=["VALIDATION_ERROR"])
     message: str = Field(examples=["Prompt not found: tides"])
     hint: str | None = Field(None, examples=["reload it and apply your change again"])
+    docs: str | None = Field(None, description="URL of the page about the error.")
     details: dict[str, Any] | None = None
 
 

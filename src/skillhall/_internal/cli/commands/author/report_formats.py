@@ -6,6 +6,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from skillhall._internal.cli.terminal import sanitize_line
+from skillhall._internal.hints import find_finding_docs
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill.code_descriptions import CODE_DESCRIPTIONS
 from skillhall._internal.skill.finding import Finding
@@ -66,7 +67,12 @@ def build_sarif(results: Iterable[SarifResult], working_directory: str) -> dict[
     all_results = list(results)
     codes = sorted({result.finding.code for result in all_results})
     rules: dict[str, dict[str, object]] = {
-        code: {"id": code, "shortDescription": {"text": CODE_DESCRIPTIONS[code]}} for code in codes
+        code: {
+            "id": code,
+            "shortDescription": {"text": CODE_DESCRIPTIONS[code]},
+            "helpUri": find_finding_docs(code),
+        }
+        for code in codes
     }
     entries = []
     for finding, level, severity, fingerprint in all_results:

@@ -1,0 +1,1 @@
+"""Programs of the project: the documentation site and releases. Never shipped."""
