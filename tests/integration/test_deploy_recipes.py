@@ -113,7 +113,7 @@ def test_systemd_unit_is_accepted_by_systemd(tmp_path: Path) -> None:
 def test_compose_file_follows_the_schema_of_compose() -> None:
     program = Path(sys.executable).with_name("check-jsonschema")
     file = ROOT / "deploy/compose.yaml"
-    command = [program, "--builtin-schema", "vendor.compose-spec", file]
+    command = [str(program), "--builtin-schema", "vendor.compose-spec", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 

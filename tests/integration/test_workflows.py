@@ -34,7 +34,7 @@ def problems(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     files = [*WORKFLOWS, mistake]
     node = shutil.which("node", path=f"{dev.BIN}{os.pathsep}{os.environ['PATH']}")
     assert node, "python3 dev.py setup installs node"
-    command = [node, "--input-type=module", "-e", LINT, *files]
+    command = [node, "--input-type=module", "-e", LINT, *map(str, files)]
     done = subprocess.run(command, cwd=dev.ROOT, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     return {
@@ -51,7 +51,7 @@ def test_workflows_pass_actionlint(problems: dict[str, list[str]]) -> None:
 
 def test_workflows_follow_the_schema() -> None:
     program = Path(sys.executable).with_name("check-jsonschema")
-    command = [program, "--builtin-schema", "vendor.github-workflows", *WORKFLOWS]
+    command = [str(program), "--builtin-schema", "vendor.github-workflows", *map(str, WORKFLOWS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
