@@ -12,21 +12,34 @@ from skillhall import errors
 from skillhall._internal.hints import DOCS_URL, find_docs, find_finding_docs
 from skillhall._internal.skill.finding import Code
 from tools import site
+from tools.tutorial import read_steps
 
 # Elements that a browser loads; links that a reader follows are not among them.
 LOADED = {"script": "src", "img": "src", "iframe": "src", "link": "href", "source": "src"}
 
 
 class PageReader(HTMLParser):
-    """The anchors of a page, and the URLs that a browser loads for it."""
+    """The anchors and code blocks of a page, and the URLs that a browser loads for it."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.anchors: set[str] = set()
         self.loaded: set[str] = set()
+        self.code: list[str] = []
+        self._is_code = False
         self.feed(path.read_text(encoding="utf-8"))
 
+    def handle_data(self, data: str) -> None:
+        if self._is_code:
+            self.code[-1] += data
+
+    def handle_endtag(self, tag: str) -> None:
+        self._is_code = self._is_code and tag != "pre"
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "pre":
+            self._is_code = True
+            self.code.append("")
         values = dict(attrs)
         self.anchors.add(values.get("id") or "")
         if values.get("rel") not in {"canonical", "next", "prev"}:
@@ -76,6 +89,15 @@ def test_links_of_errors_and_findings_lead_to_their_sections(built: Path) -> Non
         anchors = {url.removeprefix(prefix) for url in urls if url.startswith(prefix)}
         assert len(anchors) > 60
         assert anchors - PageReader(built / f"latest/reference/{page}/index.html").anchors == set()
+
+
+def test_tutorial_on_the_site_has_the_commands_and_samples_that_are_tested(built: Path) -> None:
+    code = PageReader(built / "latest/tutorial/index.html").code
+    steps = [*read_steps()]
+    for step in steps:
+        expected = step.text if step.file else f"$ {step.text}\n{step.output}"
+        assert any(expected.strip() in block for block in code), expected
+    assert sum(block.count("$ ") for block in code) == sum(not step.file for step in steps)
 
 
 def test_every_page_is_in_the_navigation() -> None:
