@@ -154,10 +154,18 @@ def _describe(name: str, cls: type[errors.SkillhallError]) -> Iterator[str]:
         yield from (f"**Fix:** {fixes[0]}", "")
     else:
         yield from ("**Fix**, depending on the case:", "", *(f"- {fix}" for fix in fixes), "")
-    example = _EXAMPLE.search(text)
-    message = example[2] if example else cls._template
-    if message:
-        yield from ("**Example:**", "", "```text", f"error: {message}", "```", "")
+    yield from ("**Example:**", "", *_find_example(cls, text), "")
+
+
+def _find_example(cls: type[errors.SkillhallError], text: str) -> list[str]:
+    """Return the message of the example in the docstring, the template, or the program."""
+    if example := _EXAMPLE.search(text):
+        return ["```text", f"error: {example[2]}", "```"]
+    if template := cls._template:
+        message = re.sub(r"\{(\w+)!r\}", r"'{\1}'", template)
+        message = re.sub(r"\{(\w+)[^}]*\}", lambda match: match[1].upper(), message)
+        return ["```text", f"error: {message}", "```"]
+    return [text[text.index("```python") :]]
 
 
 def _describe_code(code: str) -> Iterator[str]:

@@ -97,6 +97,7 @@ def test_every_error_and_finding_code_has_a_section_with_its_fix() -> None:
     sections = split_sections(errors_page)
     kinds = {getattr(errors, name).kind for name in errors.__all__} - {"internal"}
     assert {kind for kind in kinds if "**Fix" not in sections.get(kind, "")} == set()
+    assert {kind for kind in kinds if "**Example" not in sections.get(kind, "")} == set()
     classes = {getattr(errors, name).code for name in errors.__all__}
     codes = {*EXIT_CODES, *ERROR_STATUSES}
     assert codes - classes - set(CODES) == set()
