@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from skillhall._version import VERSION
@@ -138,7 +139,8 @@ def serve(folder: Path, port: int) -> None:
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
         print(f"http://127.0.0.1:{server.server_port}/latest/", file=sys.stderr, flush=True)
-        server.serve_forever()
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.browsers import BrowserSession, run_server
-from tests.support.releases import build, export_checkout, find_python, install
+from tests.support.releases import export_checkout
 from tests.support.session_boards import (
     SessionBoard,
     card,
@@ -15,6 +15,7 @@ from tests.support.session_boards import (
     wait_for_moves,
     zone_titles,
 )
+from tools.distributions import build, find_python, install
 
 
 @pytest.fixture(scope="module")

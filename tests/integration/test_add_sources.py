@@ -421,9 +421,11 @@ def test_missing_source_is_reported_with_a_hint(  # noqa: PLR0913, PLR0917 - par
     user: User, host: GitHubServer, text: str, named: str, hint: str, git: str
 ) -> None:
     host.commit("acme/skills", repository())
-    error_line, hint_line = user.run_stderr("add", text, exits=4, SKILLHALL_GIT=git).splitlines()
+    output = user.run_stderr("add", text, exits=4, SKILLHALL_GIT=git)
+    error_line, hint_line, see_line = output.splitlines()
     assert error_line.startswith("error: ")
     assert named in error_line
     assert hint_line.startswith("hint: ")
     assert hint in hint_line
+    assert see_line.startswith("see: https://")
     assert list(user.project.iterdir()) == []

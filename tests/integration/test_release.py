@@ -16,8 +16,9 @@ import pytest
 
 import dev
 from tests.support.projects import read_tree
-from tests.support.releases import ROOT, build, export_checkout, install, uv
+from tests.support.releases import ROOT, export_checkout
 from tests.support.skills import make_skill
+from tools.distributions import build, install, uv
 
 # The dependencies of the base installation, and theirs.
 BASE_PACKAGES = {"click", "pyyaml", "questionary", "rich"} | {

@@ -6,9 +6,6 @@ import subprocess
 from pathlib import Path
 
 import dev
-from tools.distributions import build, find_python, install, uv
-
-__all__ = ["ROOT", "build", "export_checkout", "find_python", "install", "uv"]
 
 ROOT = dev.ROOT
 
