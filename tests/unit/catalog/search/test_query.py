@@ -40,6 +40,29 @@ def test_terms_of_a_query(text: str, terms: list[tuple[str, bool]]) -> None:
     assert list(parse_query(text).terms) == terms
 
 
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("todo list", ["todo", "list"]),
+        ("necesito todo el contrato", ["contrato"]),
+        ("AI agents in CI", ["ai", "agents", "ci"]),
+        ("ho scritto ai clienti", ["scritto", "clienti"]),
+        ("code comment", ["code", "comment"]),
+        ("comment faire un pdf", ["pdf"]),
+    ],
+)
+def test_word_of_another_language_is_a_stop_word_in_that_language_only(
+    text: str, terms: list[str]
+) -> None:
+    assert [term.text for term in parse_query(text).terms] == terms
+
+
+def test_go_is_a_language_in_a_short_query_and_a_verb_in_a_prompt() -> None:
+    assert [term.text for term in parse_query("tests in go").terms] == ["tests", "go"]
+    prompt = "please go through the report and list the errors"
+    assert [term.text for term in parse_query(prompt).terms] == ["report", "list", "errors"]
+
+
 def test_query_has_a_limit_of_terms() -> None:
     assert len(parse_query(" ".join(f"w{number}" for number in range(100))).terms) == MAX_TERMS
 

@@ -308,12 +308,27 @@ def test_word_at_the_start_of_a_description_ranks_before_the_same_word_later() -
         ("k8s", "kubernetes-help"),
         ("internationalization", "i18n"),
         ("data base", "database"),
+        ("pull request", "create-pr"),
+        ("pr", "pull-request-help"),
+        ("powerpoint", "pptx"),
     ],
 )
 def test_word_is_found_in_another_spelling(text: str, name: str) -> None:
-    descriptions = dict.fromkeys(["license-texts", "kubernetes-help", "i18n", "database"], "Helps.")
+    names = ["license-texts", "kubernetes-help", "i18n", "database", "pptx"]
+    names.append("create-pr" if text == "pull request" else "pull-request-help")
+    descriptions = dict.fromkeys(names, "Helps.")
     index = make_index({**descriptions, "visualiser": "Can visualise."})
     assert search_names(index, text)[0] == name
+
+
+def test_name_in_another_spelling_ranks_before_a_longer_word() -> None:
+    index = make_index({"slide-excellence": "Excellent slides.", "xlsx": "Edits Excel files."})
+    assert search_names(index, "excel") == ["xlsx", "slide-excellence"]
+
+
+def test_both_words_of_an_abbreviation_count() -> None:
+    index = make_index({"machine-washing": "Washes.", "ml-models": "Trains.", "learning": "Helps."})
+    assert search_names(index, "machine learning")[0] == "ml-models"
 
 
 def test_long_prompt_finds_the_skill_with_a_fitting_section() -> None:

@@ -33,6 +33,14 @@ def test_british_and_american_spellings_are_variants_of_each_other(
     assert british in vary_spelling(american)
 
 
+@pytest.mark.parametrize(
+    ("short", "full"), [("xlsx", "excel"), ("js", "javascript"), ("pr", "pull request")]
+)
+def test_abbreviation_and_full_name_are_variants_of_each_other(short: str, full: str) -> None:
+    assert full in vary_spelling(short)
+    assert short in vary_spelling(full)
+
+
 @pytest.mark.parametrize("word", ["for", "four", "test", "server", "データ"])
 def test_word_with_one_spelling_has_no_variants(word: str) -> None:
     assert vary_spelling(word) == []

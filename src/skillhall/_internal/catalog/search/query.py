@@ -5,9 +5,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog.search.stop_words import STOP_WORDS
+from skillhall._internal.catalog.search.stop_words import (
+    AMBIGUOUS_WORDS,
+    ENGLISH_STOP_WORDS,
+    OTHER_STOP_WORDS,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 MAX_QUERY_LENGTH = 4000  # characters; the rest of a longer text is ignored
 MAX_TERMS = 64
@@ -78,7 +85,22 @@ def _fold_non_ascii(run: str) -> str:
     return _SURROGATE.sub("\ufffd", unicodedata.normalize("NFC", plain))
 
 
-_FOLDED_STOP_WORDS = frozenset(map(fold_text, STOP_WORDS))
+_ENGLISH = frozenset(map(fold_text, ENGLISH_STOP_WORDS))
+_OTHERS = [frozenset(map(fold_text, words)) for words in OTHER_STOP_WORDS]
+# A short query names the programming language.
+_SHORT_QUERY_WORDS = frozenset({"go"})
+
+
+def _find_stop_words(words: Collection[str]) -> set[str]:
+    """Return the words that say nothing about the topic of a query with these words."""
+    found = {*_ENGLISH.intersection(words)}
+    if len(words) <= SHORT_QUERY:
+        found -= _SHORT_QUERY_WORDS
+    for language in _OTHERS:
+        stop_words = language.intersection(words)
+        if not stop_words <= AMBIGUOUS_WORDS | _ENGLISH:
+            found |= stop_words
+    return found
 
 
 def fold_line(text: str) -> str:
@@ -132,7 +154,8 @@ def parse_query(text: str) -> Query:
     matches = [(match[0].rstrip("*"), bool(match[1])) for match in _TERM.finditer(folded)]
     prefixes = {word for word, has_star in matches if has_star and len(word) >= _MIN_PREFIX_LENGTH}
     words = dict.fromkeys(word for word, _ in matches)
-    chosen = [word for word in words if word not in _FOLDED_STOP_WORDS] or [*words]
+    stop_words = _find_stop_words(words)
+    chosen = [word for word in words if word not in stop_words] or [*words]
     terms = tuple(
         Term(word, is_prefix=word in prefixes and not Term(word).is_unspaced)
         for word in chosen[:MAX_TERMS]

@@ -35,9 +35,9 @@ from skillhall._internal.catalog.search.spelling import (
     is_correctable,
     is_numeronym,
     list_mistakes,
+    list_variants,
     shorten_word,
     split_word,
-    vary_spelling,
 )
 from skillhall._internal.embeddings.semantic_ranking import DisabledRanking
 
@@ -60,7 +60,8 @@ _CHEAP_ROW_COUNT = 1000  # up to this many rows are cheap to rank, however commo
 _COMMON_HEADS, _COMMON_SECTIONS = 0.05, 2.0
 _MEANING_CONSTANT = 30  # rank at which the score is about half of the best
 _STEM_WEIGHT = 0.9  # of another form of a word in a name
-_FORM_WEIGHT = 0.7  # of another form of a word in a description
+_FORM_WEIGHT = 0.7  # of another form of a word in a head
+_SPELLING_WEIGHT = 0.95  # of another spelling, such as `xlsx` for `excel`
 _LATE_WEIGHT = 0.2  # of a word at the end of a long description
 _EARLY_LENGTH = 120  # characters of a description after which half of the difference is lost
 _SHORT_SECTION_WEIGHT = 0.5  # for a short query
@@ -275,19 +276,12 @@ class QueryRanker:
         """Return the other spellings of each term that occur in heads."""
         if not self._ranking.vary_spelling:
             return [[] for _ in terms]
-        variants = [self._vary(term.text) for term in terms]
-        for number, (first, second) in enumerate(pairwise(terms)):
-            if not first.is_unspaced and not second.is_unspaced:
-                joined = first.text + second.text
-                variants[number].append(joined)
-                variants[number + 1].append(joined)
+        variants = list_variants(terms)
+        for number, term in enumerate(terms):
+            if is_numeronym(term.text):
+                names = self._get_name_words()
+                variants[number] += (one for one in names if shorten_word(one) == term.text)
         return [[*filter(self._is_in_heads, map(Term, dict.fromkeys(one)))] for one in variants]
-
-    def _vary(self, word: str) -> list[str]:
-        variants = vary_spelling(word)
-        if is_numeronym(word):
-            variants += (one for one in self._get_name_words() if shorten_word(one) == word)
-        return variants
 
     def _is_in_heads(self, term: Term) -> bool:
         return self._database.count_matches(HEAD_STEMS, format_term(term), 1) > 0
@@ -412,31 +406,35 @@ class _WordMatcher:
     """Finds the words of a query in heads, each given with its other spellings."""
 
     def __init__(self, words: Sequence[Sequence[Term]]) -> None:
-        self._size = len(words)
         self._words = [word[0].text for word in words]
-        self._forms = [{stem_word(term.text) for term in word} for word in words]
+        self._spellings = [{term.text for term in word} for word in words]
+        self._forms = [{*map(stem_word, spellings)} for spellings in self._spellings]
         self._are_starts = [word[0].is_prefix or word[0].is_unspaced for word in words]
+        # One pattern for each word: a spelling such as `database` may be that of two words.
         choices = ("|".join(map(_build_pattern, word)) for word in words)
-        self._pattern = re.compile("|".join(rf"({choice})[^\W_]*" for choice in choices) or "(?!)")
+        self._patterns = [re.compile(rf"(?:{choice})[^\W_]*") for choice in choices]
 
     def match(self, name: str, description: str) -> list[float]:
         """Return a score for each word: 1 in the name, less in the description, 0 if missing."""
-        best = [0.0] * self._size
-        for match in self._pattern.finditer(name):
-            self._improve(best, match, 1.0)
-        for match in self._pattern.finditer(description):
-            early = _EARLY_LENGTH / (_EARLY_LENGTH + match.start())
-            self._improve(best, match, _LATE_WEIGHT + (1 - _LATE_WEIGHT) * early)
-        return best
+        return [
+            max(self._match_word(number, name, description), default=0.0)
+            for number in range(len(self._words))
+        ]
 
-    def _improve(self, best: list[float], match: re.Match[str], weight: float) -> None:
-        number = (match.lastindex or 1) - 1
-        if weight <= best[number]:
-            return
-        word = match[0]
-        if not self._are_starts[number] and word != self._words[number]:
-            weight *= _FORM_WEIGHT if stem_word(word) in self._forms[number] else 0.0
-        best[number] = max(best[number], weight)
+    def _match_word(self, number: int, name: str, description: str) -> Iterator[float]:
+        pattern = self._patterns[number]
+        for match in pattern.finditer(name):
+            yield self._weigh(number, match[0])
+        for match in pattern.finditer(description):
+            early = _EARLY_LENGTH / (_EARLY_LENGTH + match.start())
+            yield self._weigh(number, match[0]) * (_LATE_WEIGHT + (1 - _LATE_WEIGHT) * early)
+
+    def _weigh(self, number: int, word: str) -> float:
+        if self._are_starts[number] or word == self._words[number]:
+            return 1.0
+        if word in self._spellings[number]:
+            return _SPELLING_WEIGHT
+        return _FORM_WEIGHT if stem_word(word) in self._forms[number] else 0.0
 
 
 def _build_pattern(term: Term) -> str:

@@ -298,7 +298,8 @@ class SearchIndex:
         content = data[:MAX_TEXT]
         if not self._has_complete_texts:
             content = shorten_text(content)
-        row = TextRow(hashlib.sha256(data).digest()[:16], key, content)
+        # Of the content that is searched, which takes a third of the time of the complete text.
+        row = TextRow(hashlib.sha256(content + (key or b"")).digest()[:16], key, content)
         digest = _compute_embedding_digest(skill, data) if self._has_model else None
         return _ReadText(row, self._build_signature(status), digest)
 
@@ -488,11 +489,11 @@ def _recreate_database(path: str, error: sqlite3.Error) -> IndexDatabase:
 
 
 def _build_head(skill: CatalogSkill) -> HeadRow:
-    content = f"{skill.name}\0{skill.description}".encode("utf-8", "surrogatepass")
-    digest = hashlib.sha256(content).digest()[:16]
-    description = fold_text(skill.description)
+    name, written = skill.name, skill.description
+    digest = hashlib.sha256(f"{name}\0{written}".encode("utf-8", "surrogatepass")).digest()[:16]
+    description = fold_text(written)
     key = words_key(description.encode("utf-8", "surrogatepass"))
-    return HeadRow(digest, build_name_key(skill.name), split_name(skill.name), description, key)
+    return HeadRow(digest, build_name_key(name), split_name(name), description, key)
 
 
 def _compute_embedding_digest(skill: CatalogSkill, data: bytes) -> str:

@@ -6,7 +6,7 @@ Each surface decides how to highlight the matches.
 from __future__ import annotations
 
 import re
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import is_normalized
 
@@ -17,6 +17,7 @@ from skillhall._internal.catalog.search.query import (
     loosen_terms,
     stem_word,
 )
+from skillhall._internal.catalog.search.spelling import list_variants
 from skillhall._internal.skill.invisible_characters import EMOJI_FLAG, INVISIBLE_CHARACTERS
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _CONTEXT_LENGTH = 50  # characters before the first match
 _MAX_SCANNED = 64 * 1024  # characters; later matches are not shown
 _MAX_MARKS = 20
 _ELLIPSIS = "…"
+_MIN_LENGTH_WITH_FORMS = 5  # of another spelling of a word of the query; `pr` is in many words
 
 _WORD = re.compile(rf"(?:[^\W_]|[{ACCENTS}])+")
 # Not a single space, which would be replaced by itself.
@@ -42,6 +44,10 @@ class Snippet(NamedTuple):
     marks: tuple[tuple[int, int], ...] = ()
 
 
+def _has_forms(word: str) -> bool:
+    return len(word) >= _MIN_LENGTH_WITH_FORMS
+
+
 class SnippetBuilder:
     """Builds the snippets for one query."""
 
@@ -50,10 +56,13 @@ class SnippetBuilder:
         parts = [t.text for t in (*terms, *loosen_terms(terms)) if inside_words or t.is_unspaced]
         if not terms:
             parts = [query.folded_text]
-        stems = [stem_word(term.text) for term in terms if not term.is_unspaced]
-        # Words that start with a stem, and parts anywhere.
-        words = rf"(?<![^\W_])(?:{'|'.join(map(re.escape, stems))})[^\W_]*"
-        choices = [*([words] if stems else []), *map(re.escape, parts)]
+        others = [*chain.from_iterable(list_variants(terms))] if query.is_short else []
+        words = [term.text for term in terms if not term.is_unspaced]
+        stems = dict.fromkeys(map(stem_word, [*words, *filter(_has_forms, others)]))
+        choices = [rf"{re.escape(stem)}[^\W_]*" for stem in stems]
+        choices += [rf"{re.escape(one)}(?![^\W_])" for one in dict.fromkeys(others)]
+        starts = [rf"(?<![^\W_])(?:{'|'.join(choices)})"] if choices else []
+        choices = [*starts, *map(re.escape, parts)]
         self._pattern = re.compile("|".join(choices) or r"(?!)")
 
     def build(self, text: str) -> Snippet:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from operator import ne
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from skillhall._internal.catalog.search.query import Term
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _MIN_LENGTH = 4  # shorter words have too many neighbors
@@ -25,6 +28,33 @@ _SPELLINGS = [
         *(("ogue", "og"), ("isation", "ization"), ("ll", "l"), ("mme", "m")),
     )
 ]
+# Abbreviations and file name extensions that skills use as names, and what they stand for.
+_ABBREVIATIONS = {
+    "ai": "artificial intelligence",
+    "auth": "authentication",
+    "ci": "continuous integration",
+    "cli": "command line",
+    "db": "database",
+    "docs": "documentation",
+    "env": "environment",
+    "golang": "go",
+    "jpg": "jpeg",
+    "js": "javascript",
+    "llm": "language model",
+    "md": "markdown",
+    "ml": "machine learning",
+    "mongo": "mongodb",
+    "postgres": "postgresql",
+    "pptx": "powerpoint",
+    "pr": "pull request",
+    "repo": "repository",
+    "ts": "typescript",
+    "ui": "user interface",
+    "ux": "user experience",
+    "xlsx": "excel",
+    "yml": "yaml",
+}
+_FULL_NAMES = {full: short for short, full in _ABBREVIATIONS.items()}
 
 
 def is_correctable(word: str) -> bool:
@@ -76,13 +106,14 @@ def split_word(word: str) -> list[str]:
 
 
 def vary_spelling(word: str) -> list[str]:
-    """Return the word as it may be written in British or American English, or shortened.
+    """Return other spellings of a word, or of two: British or American, shortened or in full.
 
     Most of the returned words do not exist: check that they occur.
     """
-    if len(word) < _MIN_LENGTH_OF_VARIANT:
-        return []
-    variants = {
+    known = [names[word] for names in (_ABBREVIATIONS, _FULL_NAMES) if word in names]
+    if len(word) < _MIN_LENGTH_OF_VARIANT or " " in word:
+        return known
+    variants = {*known} | {
         pattern.sub(other, word)
         for british, american, one, another in _SPELLINGS
         for pattern, other in ((british, another), (american, one))
@@ -90,6 +121,17 @@ def vary_spelling(word: str) -> list[str]:
     if len(word) >= _MIN_LENGTH_OF_LONG:
         variants.add(shorten_word(word))
     return sorted(variants - {word})
+
+
+def list_variants(terms: Sequence[Term]) -> list[list[str]]:
+    """Return other spellings of each word of a short query, also of two words together."""
+    variants = [vary_spelling(term.text) for term in terms]
+    for number, (first, second) in enumerate(pairwise(terms)):
+        if not first.is_unspaced and not second.is_unspaced:
+            pair = [first.text + second.text, *vary_spelling(f"{first.text} {second.text}")]
+            variants[number] += pair
+            variants[number + 1] += pair
+    return variants
 
 
 def shorten_word(word: str) -> str:

@@ -1,7 +1,8 @@
 """Stop words in eight languages: words that say nothing about a query's topic.
 
 Words that are common in the skills themselves are found by counting. Stop words are left out even
-where they are rare, as in a German query for English skills.
+where they are rare, as in a German query for English skills. Some of them mean something else in
+English: they are left out only if the query has other stop words of that language.
 """
 # ruff: noqa: RUF001 - Russian letters look like Latin ones
 
@@ -9,11 +10,11 @@ from __future__ import annotations
 
 _ENGLISH = """
 a about after all also am an and any are as at be because been before being but by can cannot could
-did do does doing done down each few for from further get gets getting give go going got had has
-have having he hello help her here hey hi him his how however i if in into is it its just know let
-like lot made make makes making many may maybe me might more most much must my need needs no not now
-of off ok okay on once one only or other our out over own please really same see she should so some
-something still such sure take tell than thank thanks that the their them then there these they
+did do does doing done down each few for from further come get gets getting give go going got had
+has have having he hello help her here hey hi him his how however i if in into is it its just know
+let like lot made make makes making many may maybe me might more most much must my need needs no not
+now of off ok okay on once one only or other our out over own please really same see she should so
+some something still such sure take tell than thank thanks that the their them then there these they
 thing things this those through to too try trying under until up us use used using very via want
 wants was way we well were what when where whether which while who why will with within without
 would yes yet you your yours
@@ -66,5 +67,15 @@ _RUSSIAN = """
 на надо нам нас не него нет ни но ну нужно о об он она они от по пожалуйста при с сделать со так
 также там то тоже только ты у уже хочу чем что чтобы это этот эту я
 """
-_LANGUAGES = (_ENGLISH, _GERMAN, _FRENCH, _SPANISH, _PORTUGUESE, _ITALIAN, _DUTCH, _RUSSIAN)
-STOP_WORDS = frozenset(word for language in _LANGUAGES for word in language.split())
+# Abbreviations and words of English that are stop words elsewhere: artificial intelligence,
+# continuous integration, a list of todos, a comment in code.
+_AMBIGUOUS = """
+ai bin ci comment die dies dos dove era es eu fare hat io man meme mes mit os sans sea sin son todo
+todos van war
+"""
+AMBIGUOUS_WORDS = frozenset(_AMBIGUOUS.split())
+ENGLISH_STOP_WORDS = frozenset(_ENGLISH.split())
+OTHER_STOP_WORDS = tuple(
+    frozenset(language.split())
+    for language in (_GERMAN, _FRENCH, _SPANISH, _PORTUGUESE, _ITALIAN, _DUTCH, _RUSSIAN)
+)

@@ -1,9 +1,11 @@
 """`skillhall search`: searches skills, best matches first."""
 
 import sys
+from collections.abc import Iterator, Sequence
 
 import click
 
+from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 from skillhall._internal.catalog.search.search_index import IndexHit
 from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
 from skillhall._internal.cli.command_result import CommandResult
@@ -12,6 +14,7 @@ from skillhall._internal.cli.options import flag, json_command, skill_search_opt
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.search_options import SearchOptions, read_settings
 from skillhall._internal.cli.terminal import format_count, is_smart_terminal
+from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.wiring.catalog_index import index_catalog
 
 _SCORE_DIGITS = 4
@@ -102,13 +105,20 @@ def command(
         hit["explanation"] = {"words": explanation.words, "ranks": explanation.ranks}
     return CommandResult(
         {"hits": hits, "total": result.total},
-        [*catalog.scan_findings, *(judged for skill in skills for judged in skill.findings)],
+        _iter_findings(catalog, skills),
         exit_code=OK if result.total else FAILED,
         headings=headings if skills else (),
         rows=rows,
         messages=messages,
         warnings=warnings,
     )
+
+
+def _iter_findings(catalog: Catalog, skills: Sequence[CatalogSkill]) -> Iterator[JudgedFinding]:
+    """Yield the findings of the scan and of these skills; text output does not need them."""
+    yield from catalog.scan_findings
+    for skill in skills:
+        yield from skill.findings
 
 
 def _serialize_hit(hit: IndexHit) -> dict[str, object]:
