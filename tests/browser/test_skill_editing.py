@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support.archives import zip_of
-from tests.support.browsers import BrowserSession, ServeProcess, expect_requests, hold_first
+from tests.support.browsers import WIDTHS, BrowserSession, ServeProcess, expect_requests, hold_first
 from tests.support.skills import make_skill, make_skill_md
 
 
@@ -182,9 +182,31 @@ def test_deleted_skill_is_restored_from_the_bin(either: BrowserSession, hall: Se
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("status").first).to_contain_text("Deleted")
     either.open_page("/skills/deleted")
-    page.get_by_role("link", name=f"Delete {name} permanently").click()
+    page.get_by_role("link", name=f"Delete permanently {name}").click()
     page.get_by_role("button", name="Delete permanently").click()
     expect(page.get_by_role("link", name=name, exact=True)).to_have_count(0)
+
+
+def test_history_bin_form_and_help_are_accessible(
+    axe_visitor: BrowserSession, hall: ServeProcess
+) -> None:
+    make_skill(hall.user_skills, "discarded")
+    page = axe_visitor.open_page("/skill/discarded/delete")
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("status").first).to_contain_text("Deleted")
+    paths = (
+        "/skills/deleted",
+        "/skills/deleted/discarded/purge",
+        "/skill/pdf-tools/versions",
+        "/skill/pdf-tools/edit",
+        "/help",
+        "/no/such/page",
+    )
+    for path in paths:
+        axe_visitor.open_page(path)
+        if path.endswith("/edit"):
+            page.get_by_text("Other fields", exact=True).click()
+        assert axe_visitor.find_accessibility_problems(WIDTHS) == [], path
 
 
 def test_skill_is_deleted_after_confirmation_and_restored(

@@ -68,7 +68,7 @@ class RecordedFolders:
                 if files is not None and self._claim(writer):
                     writer.record_found(skill, files, is_approved=True)
 
-            self._table.write(work, self._now())
+            self._write(work)
         self._recorded[skill] = row
 
     def follow_in_transaction(
@@ -109,7 +109,7 @@ class RecordedFolders:
                 else:
                     writer.record_files(skill, files, origin, ReviewMode.OFF)
 
-        self._table.write(work, self._now())
+        self._write(work)
 
     def _claim(self, writer: VersionWriter) -> bool:
         """Record whose versions these are; return whether they are of this run directory."""
@@ -136,5 +136,9 @@ class RecordedFolders:
         except (SkillhallError, OSError):
             return None
 
-    def _now(self) -> str:
-        return self._clock().isoformat(timespec="seconds")
+    def _write(self, work: Callable[[VersionWriter], None]) -> None:
+        def run(writer: VersionWriter) -> None:
+            work(writer)
+            writer.number_without_events()
+
+        self._table.write(run, self._clock().isoformat(timespec="seconds"))

@@ -496,6 +496,18 @@ class VersionWriter(VersionReader):
             is_changed = current_versions.c.skill.in_(self._changed_current)
             self.connection.execute(update(current_versions).where(is_changed), {"changed": number})
 
+    def number_without_events(self) -> None:
+        """Number the changed current versions without publishing events.
+
+        Skills that are served from folders have no events. The numbers are negative, so they differ
+        from those of events: a mirror that is used later notices the change.
+        """
+        self._events.clear()
+        if self._changed_current:
+            is_changed = current_versions.c.skill.in_(self._changed_current)
+            row = {"changed": -int(datetime.fromisoformat(self.at).timestamp())}
+            self.connection.execute(update(current_versions).where(is_changed), row)
+
     def _add(
         self,
         skill: str,
