@@ -252,7 +252,7 @@ def test_invited_person_signs_in_at_the_identity_provider(
         page.get_by_label("Code").fill(link.partition("#")[2])
     page.get_by_role("button", name="Sign in at localhost").press("Enter")
     expect(page.get_by_role("heading", name="Skills", level=1)).to_be_visible()
-    page.get_by_role("link", name="Account").press("Enter")
+    page.get_by_role("banner").get_by_role("link", name="Account").press("Enter")
     expect(page.get_by_text(f"{name} · Reviewer")).to_be_visible()
     for session in (admin, person):
         session.context.close()
