@@ -203,7 +203,7 @@ class SkillStoreChanges:
             return {identity: files}
 
         with self._record_change() as record:
-            self._act("skill.restore").rewrite([identity], compute_files)
+            self._act("version.restore").rewrite([identity], compute_files)
         return SkillChangeResult(restored.skill, changes[-1])
 
     def can_undo(self, identity: str) -> bool:
