@@ -1,127 +1,126 @@
-"""Screenshots of the guide: `UPDATE_SCREENSHOTS=1 pytest tests/browser/test_screenshots.py`."""
+"""Screenshots of all pages: `UPDATE_SCREENSHOTS=1 pytest tests/browser/test_screenshots.py -n 0`.
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+`docs/images/pages` gets one image for each page, with three widths and both themes, at half size.
+`docs/images` gets the screenshots of the README and the guides, at full size, from the same pages.
+"""
+
+import base64
+from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect
+from playwright.sync_api import Browser, Page
 
-from tests.support.archives import zip_of
-from tests.support.browsers import ROOT, BrowserSession, ServeProcess, run_server
-from tests.support.model_server import ToolCall, model_server
-from tests.support.session_boards import SessionBoard
-from tests.support.skills import make_skill, make_skill_md
+from tests.support.browsers import ROOT, BrowserSession
+from tests.support.demo_site import (
+    SIGN_IN_PAGES,
+    SITE_PAGES,
+    DemoSite,
+    SitePage,
+    record_usage,
+    run_demo,
+    sign_in,
+)
 
 IMAGES = ROOT / "docs" / "images"
-MAX_BYTES = 150_000
-SKILLS = {
-    "csv-report": "Summarizes CSV files. Use when asked for totals or a table.",
-    "meeting-notes": "Turns a transcript into decisions and tasks. Use after a meeting.",
-    "pdf-tools": "Reads, joins and fills PDF files. Use when a file ends in .pdf.",
-    "release-check": "Walks through the list before a release. Use when a version is tagged.",
+MAX_SHEET_BYTES, MAX_IMAGE_BYTES = 120_000, 100_000
+SIZES = ((1440, 900), (1024, 768), (390, 844))
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+# Images of the README and the guides: page, width and theme.
+SHOWN = {
+    "skills": ("skills", 1440, "light"),
+    "skills-dark": ("skills", 1440, "dark"),
+    "skills-phone": ("skills", 390, "light"),
+    "skill": ("skill", 1440, "light"),
+    "review": ("import-review", 1440, "light"),
+    "board": ("board", 1440, "light"),
+    "settings": ("sources", 1440, "light"),
+    "playground": ("playground", 1440, "light"),
+    "status": ("status", 1440, "light"),
 }
-BODY = "# {name}\n\nRead [the layout](references/layout.md) first.\n\n1. Read the header.\n"
-ANSWER = """**Sales rose by 12%** in the third quarter.
-
-| Region | Total |
-|---|---:|
-| North | 4,180 |
-| South | 3,905 |
-"""
-SCRIPT = (
-    ToolCall("load_skill", {"name": "csv-report"}),
-    ToolCall("read_skill_file", {"name": "csv-report", "path": "references/layout.md"}),
-    ANSWER,
-)
+# Draws images in rows, at a scale, and returns them as WebP, which Chromium encodes.
+_DRAW = """async ([rows, scale, quality]) => {
+  const load = async (data) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${data}`;
+    await image.decode();
+    return image;
+  };
+  const loaded = await Promise.all(rows.map((row) => Promise.all(row.map(load))));
+  const gap = rows.length > 1 ? 12 : 0;
+  const size = (image) => [image.width * scale, image.height * scale];
+  const widths = loaded.map((row) => row.reduce((sum, one) => sum + size(one)[0] + gap, gap));
+  const heights = loaded.map((row) => Math.max(...row.map((one) => size(one)[1])) + gap);
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.max(...widths);
+  canvas.height = heights.reduce((sum, one) => sum + one, gap);
+  const pen = canvas.getContext("2d");
+  pen.fillStyle = "#8b9992";
+  pen.fillRect(0, 0, canvas.width, canvas.height);
+  pen.imageSmoothingQuality = "high";
+  let top = gap;
+  loaded.forEach((row, number) => {
+    let left = gap;
+    for (const one of row) {
+      pen.drawImage(one, left, top, ...size(one));
+      left += size(one)[0] + gap;
+    }
+    top += heights[number];
+  });
+  return canvas.toDataURL("image/webp", quality).split(",")[1];
+}"""
 
 
 @pytest.fixture(scope="module")
-def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
     folder = tmp_path_factory.mktemp("demo")
-    files = {"references/layout.md": b"Totals first, then one row for each region.\n"}
-    for name, description in SKILLS.items():
-        data = make_skill_md(name, description, BODY.format(name=name))
-        make_skill(folder / ".agents/skills", name, data=data, files=files)
-    shipped = make_skill_md("skill-writing", "Helps to write a good skill.")
-    make_skill(folder / ".agents/sys.skills", "skill-writing", data=shipped)
-    with (
-        model_server(*SCRIPT) as model,
-        run_server(
-            folder,
-            SKILLHALL_MODEL="openai-chat:gpt-5",
-            OPENAI_BASE_URL=f"{model.url}/v1",
-            OPENAI_API_KEY="none",
-            SKILLHALL_FOLDER_SCAN="on",
-        ) as server,
-    ):
-        yield server
+    record_usage(folder / "data")
+    with run_demo(folder) as site:
+        yield site
 
 
-def upload_zip(page: Page) -> None:
-    archive = zip_of(
-        {
-            "invoices/SKILL.md": make_skill_md("invoices", "Checks invoices. Use for each bill."),
-            "pdf-tools/SKILL.md": make_skill_md("pdf-tools", "Reads and signs PDF files."),
-        }
-    )
-    page.get_by_label("Choose a file").set_input_files(
-        {"name": "team-skills.zip", "mimeType": "application/zip", "buffer": archive}
-    )
-    page.get_by_role("button", name="Continue").first.click()
-    expect(page.get_by_role("checkbox")).to_have_count(2)
+@pytest.fixture(scope="module")
+def artist(browser: Browser) -> Iterator[Page]:
+    """Empty page that draws images."""
+    page = browser.new_page()
+    yield page
+    page.close()
 
 
-def chat(page: Page) -> None:
-    page.get_by_label("Message").fill("How did we do in the third quarter? See sales.csv.")
-    page.get_by_role("button", name="Send").click()
-    expect(page.locator(".usage")).to_be_visible()
-    page.evaluate("scrollTo(0, 0)")
-
-
-def fill_board(page: Page) -> None:
-    server = page.url.partition("/sessions")[0]
-    board = SessionBoard.create(server, "Quarterly report", working=400, total=4000)
-    board.add("You are a careful analyst. Ask before you guess.", "system_prompt")
-    board.add("Write for people who have two minutes.", "guideline")
-    board.add("# csv-report\n\nTotals first, then one row for each region.", "reference")
-    board.add("Compare with the second quarter.", "note")
-    board.add("How did we do in the third quarter?", "user_message")
-    page.goto(board.server + board.path)
-    expect(page.get_by_role("heading", name="Compare with")).to_be_visible()
-
-
-def wait_for_heading(page: Page) -> None:
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-
-
-SCREENSHOTS = [
-    ("skills", "/skills", wait_for_heading, 1280, "light"),
-    ("skills-dark", "/skills", wait_for_heading, 1280, "dark"),
-    ("skills-phone", "/skills", wait_for_heading, 390, "light"),
-    ("skill", "/skill/csv-report", wait_for_heading, 1280, "light"),
-    ("review", "/skills/import", upload_zip, 1280, "light"),
-    ("board", "/sessions", fill_board, 1280, "light"),
-    ("settings", "/sources", wait_for_heading, 1280, "light"),
-    ("playground", "/playground", chat, 1280, "light"),
-]
-
-
-@pytest.mark.parametrize(("name", "path", "act", "width", "scheme"), SCREENSHOTS)
-def test_screenshot_is_written(  # noqa: PLR0913, PLR0917 - one parameter per column
-    browser: Browser,
-    demo_server: ServeProcess,
-    name: str,
-    path: str,
-    act: Callable[[Page], None],
-    width: int,
-    scheme: Literal["light", "dark"],
+@pytest.mark.parametrize("page", [*SITE_PAGES, *SIGN_IN_PAGES], ids=lambda page: page.name)
+def test_page_is_drawn_at_all_widths_and_in_both_themes(
+    browser: Browser, demo: DemoSite, artist: Page, page: SitePage
 ) -> None:
-    size: ViewportSize = {"width": width, "height": 760}
-    visitor = BrowserSession.open(browser, demo_server.url, viewport=size, color_scheme=scheme)
-    act(visitor.open_page(path))
-    IMAGES.mkdir(exist_ok=True)
-    file: Path = IMAGES / f"{name}.png"
-    visitor.page.screenshot(path=file, animations="disabled")
-    visitor.close()
-    assert file.stat().st_size < MAX_BYTES
+    session = BrowserSession.open(browser, demo.server.url)
+    if page not in SIGN_IN_PAGES:
+        sign_in(session.page, session.url)
+    page.act(session.open_page(demo.path(page)))
+    shots = take_shots(session.page)
+    session.close()
+    rows = [[shots[width, scheme] for width, _ in SIZES] for scheme in SCHEMES]
+    (IMAGES / "pages").mkdir(parents=True, exist_ok=True)
+    write_image(artist, f"pages/{page.name}", rows, 0.5, MAX_SHEET_BYTES)
+    for name, (shown, width, scheme) in SHOWN.items():
+        if shown == page.name:
+            write_image(artist, name, [[shots[width, scheme]]], 1, MAX_IMAGE_BYTES)
+
+
+def take_shots(page: Page) -> dict[tuple[int, str], str]:
+    """Return the page at each size and in each theme, as base64."""
+    shots = {}
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        for scheme in SCHEMES:
+            page.emulate_media(color_scheme=scheme)
+            data = page.screenshot(animations="disabled")
+            shots[width, str(scheme)] = base64.b64encode(data).decode("ascii")
+    return shots
+
+
+def write_image(
+    artist: Page, name: str, rows: list[list[str]], scale: float, max_bytes: int
+) -> None:
+    """Draw shots as one WebP image below `docs/images`."""
+    data = base64.b64decode(artist.evaluate(_DRAW, [rows, scale, 0.75]))
+    (IMAGES / f"{name}.webp").write_bytes(data)
+    assert len(data) < max_bytes

@@ -8,6 +8,8 @@ from playwright.sync_api import Browser, expect
 from tests.support.browsers import WIDTHS, BrowserSession
 from tests.support.demo_site import DemoSite, run_demo, sign_in
 
+# Pages with wide tables, long code and images.
+_MARKDOWN_PAGES = ("/skill/payments-api", "/skill/style-handbook")
 # Pages that scripts complete.
 _MOVING_PAGES = (
     "/skills?q=pdf",
@@ -49,7 +51,9 @@ def test_wide_tables_and_long_code_are_accessible(admin: BrowserSession, demo: D
     ]
     for path in paths:
         admin.open_page(path)
-        assert admin.find_accessibility_problems(WIDTHS) == [], path
+        # Three views show each width and both themes.
+        views = WIDTHS if path in _MARKDOWN_PAGES else WIDTHS[:1] + WIDTHS[3:5]
+        assert admin.find_accessibility_problems(views) == [], path
 
 
 def test_outline_of_a_long_skill_stays_in_view(admin: BrowserSession) -> None:

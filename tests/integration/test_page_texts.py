@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -105,6 +106,21 @@ def test_times_are_relative_with_the_absolute_time_on_hover(hall: AccountServer)
         )
         shown = re.sub(r"<[^>]+>", " ", shown)
         assert re.findall(r"\b20\d\d-\d\d-\d\d\b", shown) == [], path
+
+
+def test_headings_and_landmarks_lead_screen_readers_through_every_page(
+    hall: AccountServer,
+) -> None:
+    for path in [page.path for page in (*SITE_PAGES, *SIGN_IN_PAGES) if "{" not in page.path]:
+        page = re.sub(r"<template\b.*?</template>", "", get_page(hall, path), flags=re.DOTALL)
+        levels = [int(level) for level in re.findall(r"<h([1-6])\b", page)]
+        assert levels.count(1) == 1, path
+        jumps = [pair for pair in pairwise(levels) if pair[1] > pair[0] + 1]
+        assert (path, jumps) == (path, [])
+        for landmark in ("<header", "<main", "<footer"):
+            assert page.count(landmark) == 1, (path, landmark)
+        names = re.findall(r'<(?:nav|aside)\b[^>]*aria-label(?:ledby)?="([^"]+)"', page)
+        assert len(names) == len({*names}) == len(re.findall(r"<(?:nav|aside)\b", page)), path
 
 
 def test_findings_of_broken_and_risky_skills_are_translated(hall: AccountServer) -> None:

@@ -32,7 +32,14 @@ VIEWPORTS: tuple[Viewport, ...] = (
     (390, "light"),
     (390, "dark"),
 )
-WIDTHS: tuple[Viewport, ...] = ((1440, "light"), (1024, "dark"), (390, "light"))
+WIDTHS: tuple[Viewport, ...] = (
+    (1440, "light"),
+    (1440, "dark"),
+    (1024, "light"),
+    (1024, "dark"),
+    (390, "light"),
+    (390, "dark"),
+)
 _MAX_TABS = 100
 TIMEOUT_MS = 120_000  # for busy machines; an event that takes longer counts as missing
 FLAGS = [

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 from playwright.sync_api import Page, expect
 
+from skillhall._internal.storage.usage_log import UsageEvent, UsageLog, UsageRecord
 from tests.support.archives import zip_of
 from tests.support.browsers import ServeProcess, run_server
 from tests.support.model_server import ToolCall, model_server
@@ -159,6 +161,19 @@ def write_skills(folder: Path) -> None:
     make_skill(folder / ".agents/sys.skills", "skill-writing", data=shipped)
 
 
+def record_usage(data_directory: Path) -> None:
+    """Record a month of usage, which grows from day to day."""
+    log = UsageLog(str(data_directory))
+    now = datetime.now(UTC)
+    for days in range(30):
+        at = (now - timedelta(days=days)).isoformat(timespec="seconds")
+        for number in range(12 - days // 3):
+            skill = ("csv-report", "pdf-tools", "changelog", "api-review")[number * (days + 1) % 4]
+            event: UsageEvent = "failed" if (number + days) % 11 == 0 else "loaded"
+            tokens = 0 if event == "failed" else 90 * (number + 3)
+            log.record(UsageRecord(at, "coding", event, (skill,), tokens))
+
+
 class DemoSite(NamedTuple):
     """A running server with a session, and the paths of its pages."""
 
@@ -260,7 +275,7 @@ def fill_form(page: Page) -> None:
 
 def open_editor(page: Page) -> None:
     """Open a block on the board."""
-    page.get_by_role("link", name="Compare with the second quarter").click()
+    page.locator(".cards").get_by_role("link", name="Compare with the second quarter").click()
     expect(page.get_by_label("Text (Markdown)")).to_be_visible()
 
 
