@@ -23,7 +23,7 @@ from tests.support.demo_site import (
 )
 
 IMAGES = ROOT / "docs" / "images"
-MAX_SHEET_BYTES, MAX_IMAGE_BYTES = 120_000, 100_000
+MAX_SHEET_BYTES, MAX_IMAGE_BYTES = 150_000, 100_000
 SIZES = ((1440, 900), (1024, 768), (390, 844))
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 # Images of the README and the guides: page, width and theme.

@@ -6,8 +6,15 @@ import pytest
 from starlette.types import Message
 
 from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.skill_store.skill_table import FacetValue, SkillQuery
 from skillhall._internal.web.page_request import PageRequest
-from skillhall._internal.web.rendering import describe_error, format_age, format_minute
+from skillhall._internal.web.rendering import (
+    describe_error,
+    format_age,
+    format_minute,
+    render_macro,
+)
+from skillhall._internal.web.skills.list_pages import ListedFacet, ListView
 from skillhall._internal.web.translations import load_translations
 from skillhall.errors import Conflict, FieldRefused, ReviewGone, SkillhallError, SkillNotFound
 
@@ -61,3 +68,11 @@ def test_age_is_in_the_largest_unit(past: timedelta, text: str) -> None:
     time = (datetime.now(UTC) - past).strftime("%Y-%m-%dT%H:%M:%SZ")
     assert format_age(time, load_translations("en")) == text
     assert format_minute("2026-01-31T09:05:07.123Z") == "2026-01-31 09:05 UTC"
+
+
+def test_filter_by_finding_explains_the_code_on_hover() -> None:
+    values = [(FacetValue("name-uppercase", 1, is_selected=False), "name-uppercase")]
+    facet = ListedFacet("findings", tuple(values))
+    view = ListView(SkillQuery())
+    html = render_macro("parts.html", "facet_links", load_translations("zh"), view, facet, values)
+    assert 'title="名称不是小写。"' in html

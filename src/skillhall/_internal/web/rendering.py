@@ -16,6 +16,7 @@ from skillhall._internal.hints import find_hint
 from skillhall._internal.http.errors import error_headers, error_status
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import REQUEST_ID_KEY
+from skillhall._internal.skill.code_descriptions import CODE_DESCRIPTIONS
 from skillhall._internal.web.assets import asset_url
 from skillhall._internal.web.page_request import NOTICE_COOKIE, SITE_KEY, THEMES, PageRequest
 from skillhall._internal.web.site import Site
@@ -159,6 +160,7 @@ def jinja_environment() -> Environment:
     environment.globals |= {
         "asset": asset_url,
         "block_types": BLOCK_TYPES,
+        "code_descriptions": CODE_DESCRIPTIONS,
         "zones": Zone,
         "languages": LANGUAGES,
         "themes": THEMES,
