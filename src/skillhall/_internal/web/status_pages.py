@@ -11,8 +11,8 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from skillhall._internal.agents.usage_stats import SkillUsage, count_usage
-from skillhall._internal.fs.folder_size import FolderSize, measure_folder
 from skillhall._internal.settings import Settings
+from skillhall._internal.skill_store.storage_sizes import measure_storage
 from skillhall._internal.web.page_request import PageRequest
 from skillhall._internal.web.rendering import render
 from skillhall._internal.web.source_pages import SourceRow
@@ -56,13 +56,6 @@ class UsageRow(NamedTuple):
     points: str
 
 
-class StorageSize(NamedTuple):
-    """Size of a folder of the server."""
-
-    name: str  # text key below `status_storage`
-    size: FolderSize
-
-
 class DiskSpace(NamedTuple):
     """Space on the disk of the data folder, in bytes."""
 
@@ -84,7 +77,6 @@ def show_status(request: PageRequest) -> Response:
     settings, sources = site.settings, site.prompt_service.status()
     uses = count_usage(settings) if settings.log_usage else []
     today = datetime.now(UTC).date()
-    folders = {"data": settings.data_directory, "cache": settings.cache_directory}
     database_problem = site.check_database() if site.check_database else ""
     return render(
         request,
@@ -108,7 +100,7 @@ def show_status(request: PageRequest) -> Response:
         rows=[_build_row(use, today) for use in uses[:_MAX_ROWS]],
         sources=[SourceRow.from_status(status) for status in sources],
         own_skipped=len(site.collection.snapshot().skipped),
-        storage=[StorageSize(name, measure_folder(path)) for name, path in folders.items()],
+        storage=measure_storage(settings),
         examined=site.collection.facts.progress,  # None if all skills are examined
         total=len(uses),
         settings=[*_list_settings(settings)],
