@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, StorageState
 
 from tests.support.browsers import ROOT, BrowserSession
 from tests.support.demo_site import (
@@ -87,13 +87,22 @@ def artist(browser: Browser) -> Iterator[Page]:
     page.close()
 
 
+@pytest.fixture(scope="module")
+def signed_in(browser: Browser, demo: DemoSite) -> StorageState:
+    """Cookies of an administrator."""
+    session = BrowserSession.open(browser, demo.server.url)
+    sign_in(session.page, session.url)
+    cookies = session.context.storage_state()
+    session.close()
+    return cookies
+
+
 @pytest.mark.parametrize("page", [*SITE_PAGES, *SIGN_IN_PAGES], ids=lambda page: page.name)
 def test_page_is_drawn_at_all_widths_and_in_both_themes(
-    browser: Browser, demo: DemoSite, artist: Page, page: SitePage
+    browser: Browser, demo: DemoSite, signed_in: StorageState, artist: Page, page: SitePage
 ) -> None:
-    session = BrowserSession.open(browser, demo.server.url)
-    if page not in SIGN_IN_PAGES:
-        sign_in(session.page, session.url)
+    cookies = None if page in SIGN_IN_PAGES else signed_in
+    session = BrowserSession.open(browser, demo.server.url, storage_state=cookies)
     page.act(session.open_page(demo.path(page)))
     shots = take_shots(session.page)
     session.close()

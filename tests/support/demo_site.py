@@ -283,6 +283,7 @@ def add_user(page: Page) -> None:
     """Add a user and show the list."""
     page.get_by_label("Name", exact=True).fill("mei")
     page.get_by_role("button", name="Add user").click()
+    expect(page.locator("main")).to_contain_text("mei")
     page.goto(page.url)
 
 
