@@ -16,6 +16,7 @@ function start(codemirror) {
     parent: root,
     state: EditorState.create({ doc: field.value, extensions: createExtensions(codemirror) }),
   });
+  view.scrollDOM.tabIndex = 0; // it scrolls
   field.hidden = true;
   for (const label of field.labels) label.addEventListener("click", () => view.focus());
 
