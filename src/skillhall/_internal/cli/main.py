@@ -27,7 +27,7 @@ def main() -> int:
         return 0
     _ensure_utf8_mode()
     if len(argv) == 2 and "--json" in argv and {"--version", "-V"} & {*argv}:  # noqa: PLR2004
-        from skillhall._internal.cli.version_report import print_version_report
+        from skillhall._internal.cli.commands.version_report import print_version_report
 
         print_version_report()
         return 0

@@ -144,7 +144,7 @@ def test_missing_packages_of_an_extra_are_named(
 
 
 def test_every_hint_is_used_by_the_checks() -> None:
-    source = Path(installation.__file__).with_name("doctor.py").read_text(encoding="utf-8")
+    source = Path(installation.__file__).with_name("machine_health.py").read_text(encoding="utf-8")
     assert all(f'"{cause.removesuffix(".user")}"' in source for cause in _HINTS)
 
 

@@ -8,7 +8,7 @@ from skillhall._internal.cli.errors import ErrorInfo, to_error_info
 from skillhall._internal.cli.options import json_command
 from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count, sanitize_line
-from skillhall._internal.wiring.doctor import Diagnosis, Health, examine_machine
+from skillhall._internal.wiring.machine_health import Diagnosis, Health, examine_machine
 
 _HINTS = {
     "encoding": "set PYTHONUTF8=1",
