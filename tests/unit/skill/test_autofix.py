@@ -1,7 +1,8 @@
 import pytest
 from hypothesis import given
 
-from skillhall._internal.skill.autofix import autofix
+from skillhall._internal.skill.autofix import autofix, find_fixes
+from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parser import parse_skill
 from tests.support.strategies import any_bytes
 
@@ -80,3 +81,20 @@ def test_autofix_never_raises_and_is_idempotent(data: bytes) -> None:
     assert autofix(result.data, "pdf-tools").changes == ()
     before, after = parse_skill(data, "pdf-tools"), parse_skill(result.data, "pdf-tools")
     assert after.body == before.body
+
+
+def test_each_fix_can_be_applied_alone() -> None:
+    data = b"---\nname: pdf-tools\ndescription: a: b\nLicense: MIT\n---\n"
+    quoted, renamed = find_fixes(data, "pdf-tools")
+    assert quoted.change == "quoted the value of 'description'"
+    assert quoted.codes == {Code.YAML_REPAIRED}
+    assert quoted.data == data.replace(b"a: b", b'"a: b"')
+    assert renamed.data == data.replace(b"License", b"license")
+
+
+def test_fix_that_needs_another_one_first_is_not_offered_alone() -> None:
+    data = b"---\nName: Pdf_Tools\ndescription: d\n---\n"
+    assert [fix.change for fix in find_fixes(data, "pdf-tools")] == [
+        "renamed the field 'Name' to 'name'"
+    ]
+    assert len(autofix(data, "pdf-tools").changes) == 2

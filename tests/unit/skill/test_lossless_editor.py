@@ -1,6 +1,10 @@
 import pytest
 
-from skillhall._internal.skill.lossless_editor import Document, EditRefused
+from skillhall._internal.skill.lossless_editor import (
+    Document,
+    EditRefused,
+    locate_frontmatter_fields,
+)
 from skillhall._internal.skill.parser import parse_skill
 
 
@@ -196,3 +200,23 @@ def test_edit_of_unrepairable_document_is_refused() -> None:
 def test_edit_of_block_without_fields_is_refused() -> None:
     with pytest.raises(EditRefused, match="not valid YAML"):
         edit("---\n[a\n---\n", "a", "new")
+
+
+def test_fields_are_located_in_the_decoded_document() -> None:
+    text = "---\nname: größe\ndescription: a: b\nmetadata:\n  x: '1'\n---\nBody\n"
+    spans = locate_frontmatter_fields(text.encode())
+    assert [
+        (key, text[span.value_start : span.value_end].strip()) for key, span in spans.items()
+    ] == [
+        ("name", "größe"),
+        ("description", "a: b"),
+        ("metadata", "x: '1'"),
+    ]
+    assert text[spans["metadata"].key_start :].startswith("metadata:")
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"# Text\n", b"---\nname: a\n", b"---\nname: \xff\n---\n", b"---\n- a\n---\n"]
+)
+def test_document_without_readable_fields_has_no_located_ones(data: bytes) -> None:
+    assert locate_frontmatter_fields(data) == {}

@@ -156,7 +156,9 @@ class DocumentFeatures:
         return ""
 
     def _complete_key(self, prefix: str, position: Position) -> Iterator[CompletionItem]:
-        used = {field.key for field in self._fields if field.line != position.line}
+        others = [number for number in range(1, self._body_line) if number != position.line]
+        matches = (_KEY_VALUE.match(self.lines.line(number)) for number in others)
+        used = {match[1] for match in matches if match is not None}
         for number, field in enumerate(describe_fields().values()):
             if field.name not in used:
                 label = field.name
@@ -210,10 +212,9 @@ class DocumentFeatures:
                 return Hover(_to_markup(_describe_field(field, description)))
         for section in self._sections:
             if section.line == position.line:
-                text = (
-                    f"**{_escape(section.title)}**: about {section.tokens} tokens when the skill "
-                )
-                return Hover(_to_markup(f"{text}is loaded, including its subsections."))
+                tokens = f"about {_format_tokens(section.tokens)} when the skill is loaded"
+                title = _escape(section.title)
+                return Hover(_to_markup(f"**{title}**: {tokens}, including its subsections."))
         return None
 
     def _describe_reference(self, reference: ReferenceSpan) -> str:
@@ -224,7 +225,9 @@ class DocumentFeatures:
             return f"`{_escape(target)}` is not in the skill."
         size = self.document.bundle.files[target].size
         tokens = self.document.count_file_tokens(target)
-        cost = "not text" if tokens is None else f"about {tokens} tokens when an agent reads it"
+        cost = "not text, or large"
+        if tokens is not None:
+            cost = f"about {_format_tokens(tokens)} when an agent reads it"
         return f"`{_escape(target)}`: {size} bytes, {cost}"
 
     def list_symbols(self) -> list[DocumentSymbol]:
@@ -241,7 +244,7 @@ class DocumentFeatures:
             symbols.append(symbol)
         open_sections: list[tuple[int, DocumentSymbol]] = []
         for one in self._sections:
-            detail = f"{one.tokens} tokens"
+            detail = _format_tokens(one.tokens)
             kind = SymbolKind.String
             last = max(one.line, one.end_line - 1)
             symbol = self._build_symbol(one.title or "(untitled)", detail, kind, one.line, last)
@@ -264,9 +267,9 @@ class DocumentFeatures:
     def list_token_counts(self) -> list[CodeLens]:
         """Return the tokens of the frontmatter, the body and each section."""
         listed = " ".join(one.value for one in self._fields if one.key in _LISTED_FIELDS)
-        total = f"about {estimate_tokens(listed)} tokens in each system prompt, "
+        total = f"about {_format_tokens(estimate_tokens(listed))} in each system prompt, "
         total += f"{estimate_tokens(self._body.strip())} when the skill is loaded"
-        titles = [(0, total), *((one.line, f"{one.tokens} tokens") for one in self._sections)]
+        titles = [(0, total), *((one.line, _format_tokens(one.tokens)) for one in self._sections)]
         return [
             CodeLens(Range(Position(line, 0), Position(line, 0)), Command(title, ""))
             for line, title in titles
@@ -280,11 +283,15 @@ def _describe_field(field: _FieldPosition, description: FieldDescription | None)
         else description.description
     )
     if field.key in _LISTED_FIELDS:
-        tokens = estimate_tokens(field.value)
-        cost = f"About {tokens} tokens in each system prompt that lists the skill."
+        tokens = _format_tokens(estimate_tokens(field.value))
+        cost = f"About {tokens} in each system prompt that lists the skill."
     else:
         cost = "No tokens: system prompts do not contain this field."
     return f"**{_escape(field.key)}**: {text}\n\n{cost}"
+
+
+def _format_tokens(count: int) -> str:
+    return "1 token" if count == 1 else f"{count} tokens"
 
 
 def _escape(text: str) -> str:

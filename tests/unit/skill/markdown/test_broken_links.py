@@ -5,6 +5,7 @@ from skillhall._internal.skill.markdown.broken_links import (
     FileReference,
     check_references,
     find_references,
+    locate_references,
 )
 
 HEAD = b"---\nname: a\ndescription: b\n---\n"
@@ -94,3 +95,20 @@ def test_file_without_frontmatter_has_no_references() -> None:
 )
 def test_hostile_line_is_searched_in_linear_time(line: str) -> None:
     paths(line)
+
+
+def test_located_references_have_the_columns_of_their_paths() -> None:
+    body = "`[c](code.md)` [a](docs/a.md#top) ![b](<b b.png>)\n[d]: ./d.md?x\n```\n[e](e.md)\n```\n"
+    lines = body.split("\n")
+    found = [*locate_references(body)]
+    assert [(one.path, lines[one.line][one.start : one.end]) for one in found] == [
+        ("docs/a.md", "docs/a.md"),
+        ("b b.png", "b b.png"),
+        ("./d.md", "./d.md"),
+    ]
+
+
+def test_located_references_are_those_that_are_checked() -> None:
+    body = "plain\n[a](a%20b.md) [x](https://x.example/y.md) [url](url) [z](../z.md)\n"
+    found = [(one.path, one.line + 1) for one in locate_references(body)]
+    assert found == [*find_references(body)] == [("a b.md", 2), ("../z.md", 2)]
