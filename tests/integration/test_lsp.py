@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcException
 
 from skillhall._internal.cli.runner import run
-from tests.support.editor import PULLED, Editor, edit
+from tests.support.editor import PULLED, Editor, EditorThread, edit
 from tests.support.skills import make_skill, make_skill_md
 
 BROKEN = """\
@@ -27,11 +28,20 @@ FILES = {"references/form.md": b"# Form\n[up](../SKILL.md) [again](form.md)\n"}
 LINE, COLUMN = 7, 20  # of the link to the form
 
 
+@pytest.fixture(scope="module")
+def editor_thread() -> Iterator[EditorThread]:
+    thread = EditorThread()
+    yield thread
+    thread.close()
+
+
 def codes(diagnostics: list[lsp.Diagnostic]) -> set[object]:
     return {one.code for one in diagnostics}
 
 
-def test_broken_skill_is_clean_after_code_actions(tmp_path: Path) -> None:
+def test_broken_skill_is_clean_after_code_actions(
+    tmp_path: Path, editor_thread: EditorThread
+) -> None:
     skill = make_skill(tmp_path, "pdf-tools", data=BROKEN.encode(), files=FILES)
 
     async def action(editor: Editor) -> None:
@@ -61,11 +71,13 @@ def test_broken_skill_is_clean_after_code_actions(tmp_path: Path) -> None:
         assert await editor.published(6) == []
         (skill / "SKILL.md").write_text(editor.texts[document.uri], encoding="utf-8")
 
-    edit(tmp_path, action)
+    editor_thread.edit(tmp_path, action)
     assert run(["validate", str(skill)]) == 0
 
 
-def test_all_fixes_in_one_action_are_those_of_validate(tmp_path: Path) -> None:
+def test_all_fixes_in_one_action_are_those_of_validate(
+    tmp_path: Path, editor_thread: EditorThread
+) -> None:
     data = BROKEN.replace("PDF", "PDF 📄 größer").replace("\n", "\r\n")
     skill = make_skill(tmp_path, "pdf-tools", data=data.encode(), files=FILES)
 
@@ -79,7 +91,7 @@ def test_all_fixes_in_one_action_are_those_of_validate(tmp_path: Path) -> None:
         editor.apply(only.edit)
         return editor.texts[document.uri]
 
-    fixed = edit(tmp_path, action)
+    fixed = editor_thread.edit(tmp_path, action)
     run(["validate", str(skill), "--fix"])
     assert (skill / "SKILL.md").read_bytes().decode() == fixed
 
@@ -153,7 +165,9 @@ class Labels:
         return [one.label for one in found.items]
 
 
-def test_completion_offers_fields_tools_agents_and_files(tmp_path: Path) -> None:
+def test_completion_offers_fields_tools_agents_and_files(
+    tmp_path: Path, editor_thread: EditorThread
+) -> None:
     make_skill(tmp_path, "pdf-tools", files=FILES)
 
     async def action(editor: Editor) -> None:
@@ -170,10 +184,10 @@ def test_completion_offers_fields_tools_agents_and_files(tmp_path: Path) -> None
         assert files == ["references/form.md"]
         assert await complete(editor, "---\nname: a\n---\nSee", 3).get() == []
 
-    edit(tmp_path, action)
+    editor_thread.edit(tmp_path, action)
 
 
-def test_hover_tells_meaning_and_tokens(tmp_path: Path) -> None:
+def test_hover_tells_meaning_and_tokens(tmp_path: Path, editor_thread: EditorThread) -> None:
     make_skill(tmp_path, "pdf-tools", data=BROKEN.encode(), files=FILES)
 
     async def action(editor: Editor) -> list[str]:
@@ -187,7 +201,7 @@ def test_hover_tells_meaning_and_tokens(tmp_path: Path) -> None:
             texts.append(hover.contents.value)
         return texts
 
-    description, tools, heading, file, missing = edit(tmp_path, action)
+    description, tools, heading, file, missing = editor_thread.edit(tmp_path, action)
     assert "tokens in each system prompt" in description
     assert "Agents decide by this text" in description
     assert "without asking" in tools
@@ -197,7 +211,7 @@ def test_hover_tells_meaning_and_tokens(tmp_path: Path) -> None:
     assert "is not in the skill" in missing
 
 
-def test_links_lead_to_files_of_the_skill(tmp_path: Path) -> None:
+def test_links_lead_to_files_of_the_skill(tmp_path: Path, editor_thread: EditorThread) -> None:
     skill = make_skill(tmp_path, "pdf-tools", data=BROKEN.encode(), files=FILES)
 
     async def action(editor: Editor) -> None:
@@ -212,10 +226,12 @@ def test_links_lead_to_files_of_the_skill(tmp_path: Path) -> None:
         )
         assert [one.target for one in links or ()] == [target]
 
-    edit(tmp_path, action)
+    editor_thread.edit(tmp_path, action)
 
 
-def test_rename_moves_the_file_and_changes_all_links(tmp_path: Path) -> None:
+def test_rename_moves_the_file_and_changes_all_links(
+    tmp_path: Path, editor_thread: EditorThread
+) -> None:
     files = {**FILES, "docs/other.md": b"[form](../references/form.md#top)\n"}
     skill = make_skill(tmp_path, "pdf-tools", data=BROKEN.encode(), files=files)
 
@@ -238,7 +254,7 @@ def test_rename_moves_the_file_and_changes_all_links(tmp_path: Path) -> None:
         editor.apply(changed)
         return editor.texts[document.uri]
 
-    text = edit(tmp_path, action)
+    text = editor_thread.edit(tmp_path, action)
     assert "[the form](guide/my%20form.md)" in text
     assert not (skill / "references/form.md").exists()
     assert (skill / "docs/other.md").read_text() == "[form](../guide/my%20form.md#top)\n"
@@ -246,7 +262,9 @@ def test_rename_moves_the_file_and_changes_all_links(tmp_path: Path) -> None:
     assert "[again](../guide/my%20form.md)" in moved
 
 
-def test_outline_and_token_counts_follow_the_headings(tmp_path: Path) -> None:
+def test_outline_and_token_counts_follow_the_headings(
+    tmp_path: Path, editor_thread: EditorThread
+) -> None:
     body = "# One\n\n## Two\ntext\n```\n# not a heading\n```\n# Three ##\n"
     make_skill(tmp_path, "pdf-tools", data=make_skill_md(body=body))
 
@@ -273,17 +291,17 @@ def test_outline_and_token_counts_follow_the_headings(tmp_path: Path) -> None:
         )
         assert [line for line, _ in counts] == [0, 4, 6, 11]
 
-    edit(tmp_path, action)
+    editor_thread.edit(tmp_path, action)
 
 
-def test_other_documents_have_no_diagnostics(tmp_path: Path) -> None:
+def test_other_documents_have_no_diagnostics(tmp_path: Path, editor_thread: EditorThread) -> None:
     (tmp_path / "README.md").write_text("# Not a skill\n")
 
     async def action(editor: Editor) -> list[lsp.Diagnostic]:
         editor.open("README.md")
         return await editor.published()
 
-    assert edit(tmp_path, action) == []
+    assert editor_thread.edit(tmp_path, action) == []
 
 
 def test_server_without_its_extra_says_what_to_install(tmp_path: Path) -> None:
