@@ -154,6 +154,14 @@ def test_unknown_base_is_not_found(
     assert not (repository / "x").exists()
 
 
+def test_changed_below_a_missing_path_is_not_found(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, report = check(capsys, "missing", "--json", "--changed", "HEAD")
+    assert (code, report["error"]["code"]) == (4, "not_found")
+    assert repository.is_dir()
+
+
 def test_changed_outside_of_a_repository_is_not_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

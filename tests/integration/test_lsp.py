@@ -142,6 +142,13 @@ def test_workspace_diagnostics_cover_skills_that_are_not_open(tmp_path: Path) ->
         reports = await waiting
         changed = [one for one in reports if one.kind == "full"]
         assert [one.uri for one in changed] == [document.uri]
+        # So does the answer after that, here because of a new skill.
+        ids |= {one.uri: one.result_id or "" for one in reports}
+        waiting = editor.pulled_from_workspace(ids)
+        make_skill(tmp_path, "new")
+        event = lsp.FileEvent(editor.uri("new/SKILL.md"), lsp.FileChangeType.Created)
+        editor.client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams([event]))
+        assert [one.uri for one in await waiting if one.kind == "full"] == [event.uri]
 
     edit(tmp_path, action, PULLED)
 

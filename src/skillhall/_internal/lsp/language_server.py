@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.settings import Settings
 
-_TYPING_PAUSE = 0.2  # seconds without a change before a document is checked again
+_TYPING_PAUSE = 0.2  # seconds after a change before a document is checked again
 _KINDS = [lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.SourceFixAll]
 
 
@@ -44,6 +44,7 @@ class SkillLanguageServer(LanguageServer):
         self._features: dict[str, tuple[int | None, DocumentFeatures]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._changed = asyncio.Event()
+        self._validated: dict[str, list[lsp.Diagnostic]] | None = None
         _register(self)
 
     def get_features(self, uri: str) -> DocumentFeatures | None:
@@ -69,6 +70,7 @@ class SkillLanguageServer(LanguageServer):
     def forget_files(self) -> None:
         """Forget the files next to all documents."""
         self._features.clear()
+        self._validated = None
         self.notice_change()
 
     def notice_change(self) -> None:
@@ -77,8 +79,9 @@ class SkillLanguageServer(LanguageServer):
         self._changed = asyncio.Event()
 
     async def wait_for_change(self) -> None:
-        """Wait until a document or a file changes."""
+        """Wait until a document or a file changes, and for the end of a burst of changes."""
         await self._changed.wait()
+        await asyncio.sleep(_TYPING_PAUSE)
 
     @property
     def pulls_diagnostics(self) -> bool:
@@ -110,26 +113,33 @@ class SkillLanguageServer(LanguageServer):
             lsp.PublishDiagnosticsParams(uri, self.diagnose(uri), version)
         )
 
-    def diagnose_workspace(
+    async def diagnose_workspace(
         self, previous: dict[str, str]
     ) -> list[lsp.WorkspaceDocumentDiagnosticReport]:
-        """Return the diagnostics of all skills; those with the previous id only as unchanged."""
+        """Return the diagnostics of all skills; those with the previous id only as unchanged.
+
+        The skills on disk are validated for the first request, and when a file has changed.
+        """
+        if self._validated is None or not previous:
+            # In a thread: the editor needs other answers meanwhile.
+            self._validated = await asyncio.to_thread(self._validate, self._list_folders())
+        found: dict[str, list[lsp.Diagnostic]] = {uri: [] for uri in previous}  # some may be gone
+        found |= self._validated
+        found |= {uri: self.diagnose(uri) for uri in self.workspace.text_documents if uri in found}
+        return [self._build_report(uri, items, previous.get(uri)) for uri, items in found.items()]
+
+    def _validate(self, folders: list[str]) -> dict[str, list[lsp.Diagnostic]]:
         found: dict[str, list[lsp.Diagnostic]] = {}
-        for folder in self._list_folders():
+        for folder in folders:
             try:
-                report = validate([folder], self.profile, self.settings)
+                results = validate([folder], self.profile, self.settings).results
             except SkillhallError:  # the folder was deleted
                 continue
-            for result in report.results:
-                if is_skill_md(os.path.basename(result.location)):
-                    found[_to_uri(result.location)] = build_diagnostics(
-                        result.findings, result.location
-                    )
-        for uri in [*self.workspace.text_documents]:
-            if uri in found:
-                found[uri] = self.diagnose(uri)
-        found = {uri: [] for uri in previous} | found  # files that are gone have no diagnostics
-        return [self._build_report(uri, items, previous.get(uri)) for uri, items in found.items()]
+            for result in results:
+                path = result.location
+                if is_skill_md(os.path.basename(path)):
+                    found[_to_uri(path)] = build_diagnostics(result.findings, path)
+        return found
 
     def _list_folders(self) -> list[str]:
         uri_list = [*self.workspace.folders] or [self.workspace.root_uri or ""]
@@ -259,7 +269,7 @@ def _register_diagnostics(server: SkillLanguageServer) -> None:
     ) -> lsp.WorkspaceDiagnosticReport:
         previous = {one.uri: one.value for one in params.previous_result_ids}
         while True:
-            reports = server.diagnose_workspace(previous)
+            reports = await server.diagnose_workspace(previous)
             kinds = (lsp.WorkspaceUnchangedDocumentDiagnosticReport,)
             # A client asks again at once. The answer waits until there is something new.
             if not previous or not all(isinstance(one, kinds) for one in reports):

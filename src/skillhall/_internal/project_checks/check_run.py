@@ -34,7 +34,7 @@ from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.skill.risks.tiers import TIERS, Tier
 from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE
 from skillhall._internal.sources.git.local_revision import list_changed_files
-from skillhall.errors import LockNotFound
+from skillhall.errors import LockNotFound, SkillFileNotFound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +112,8 @@ def _find_changed_skills(paths: Sequence[str], base: str, working_directory: str
     skills = set()
     for path in paths:
         root = os.path.realpath(os.path.join(working_directory, path))
+        if not os.path.exists(root):
+            raise SkillFileNotFound(path)
         root = root if os.path.isdir(root) else os.path.dirname(root)
         skills |= _find_skills(root, list_changed_files(root, base))
     return skills
