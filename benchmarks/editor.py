@@ -62,7 +62,9 @@ async def _measure(plan: Plan, folder: Path, document: str, title: str) -> Repor
                 lsp.DocumentSymbolParams(text)
             ),
             "token counts": lambda: client.text_document_code_lens_async(lsp.CodeLensParams(text)),
-            "links": lambda: client.text_document_document_link_async(lsp.DocumentLinkParams(text)),
+            "go to file": lambda: client.text_document_definition_async(
+                lsp.DefinitionParams(text, lsp.Position(6, 22))
+            ),
         }
         times: dict[str, list[float]] = {name: [] for name in answers}
         baseline = []

@@ -129,13 +129,6 @@ class DocumentFeatures:
             return None
         return LinkedFile(target, self.lines.span(reference.line, reference.start, reference.end))
 
-    def list_links(self) -> Iterator[LinkedFile]:
-        """Yield the links that lead to files of the skill."""
-        for one in self._references:
-            target = resolve_reference(one.path)
-            if target is not None and target in self.document.bundle.files:
-                yield LinkedFile(target, self.lines.span(one.line, one.start, one.end))
-
     def complete(self, position: Position) -> list[CompletionItem]:
         """Return the completions at a position."""
         before = self.lines.line(position.line)[: self.lines.column(position)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lsprotocol import types as lsp
@@ -300,15 +300,6 @@ def _register_views(server: SkillLanguageServer) -> None:
     def list_token_counts(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
         features = server.get_features(params.text_document.uri)
         return [] if features is None else features.list_token_counts()
-
-    @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_LINK)
-    def list_links(params: lsp.DocumentLinkParams) -> list[lsp.DocumentLink]:
-        features = server.get_features(params.text_document.uri)
-        if features is None:
-            return []
-        # A large document has thousands of links to the same few files.
-        get_uri = cache(partial(server.get_uri, params.text_document.uri))
-        return [lsp.DocumentLink(one.range, get_uri(one.path)) for one in features.list_links()]
 
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     def go_to_file(params: lsp.DefinitionParams) -> lsp.Location | None:
