@@ -121,7 +121,7 @@ class SkillLanguageServer(LanguageServer):
         The skills on disk are validated for the first request, and when a file has changed.
         """
         if self._validated is None or not previous:
-            # In a thread: the editor needs other answers meanwhile.
+            # In a thread, so that other requests are answered at the same time.
             self._validated = await asyncio.to_thread(self._validate, self._list_folders())
         found: dict[str, list[lsp.Diagnostic]] = {uri: [] for uri in previous}  # some may be gone
         found |= self._validated

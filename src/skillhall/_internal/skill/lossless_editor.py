@@ -133,7 +133,7 @@ class FieldSpan(NamedTuple):
 def locate_frontmatter_fields(data: bytes) -> dict[str, FieldSpan]:
     """Return the spans of all fields, as offsets in the decoded document.
 
-    It is empty if there is no frontmatter whose fields can be told apart.
+    It is empty if there is no frontmatter, or its fields cannot be located.
     """
     block = find_frontmatter(data)
     if isinstance(block, MissingFrontmatter):
