@@ -104,7 +104,7 @@ texts = st.lists(st.tuples(fragments, separators, st.sampled_from(CHANGES)), max
 @example(f"\u212aghp_{MIXED}", "SKILL.md")
 @given(texts, st.sampled_from(["SKILL.md", "run.sh", "tests/test_it.py"]))
 def test_rules_that_are_not_triggered_would_find_nothing(text: str, path: str) -> None:
-    scanned = ScannedText(text)
+    scanned = ScannedText(text.encode())
     codes = TRIGGERS.find_codes(scanned)
     assert [*apply_rules(scanned, path, codes)] == [*apply_rules(scanned, path, set(Code))]
     if Code.HIDDEN_COMMENT not in codes:
@@ -120,6 +120,6 @@ def test_every_example_has_a_hit() -> None:
     without = [
         text
         for text in EXAMPLES[:-2]
-        if not [*apply_rules(ScannedText(text), "SKILL.md", set(Code))]
+        if not [*apply_rules(ScannedText(text.encode()), "SKILL.md", set(Code))]
     ]
     assert without == []

@@ -4,6 +4,7 @@ from skillhall._internal.skill.checks import (
     check_body,
     check_description,
     check_frontmatter,
+    has_small_body,
     slugify,
     suggest_name,
 )
@@ -259,6 +260,20 @@ def test_suggested_name_is_valid(text: str, name: str) -> None:
 )
 def test_body_over_500_lines_or_5000_tokens_is_large(body: str, large: bool) -> None:
     assert [finding.code for finding in check_body(body)] == ([Code.BODY_LARGE] if large else [])
+
+
+@pytest.mark.parametrize("character", ["a", "\u00e9", "\u4e2d", "\U0001f642"])
+@pytest.mark.parametrize("end", ["", "\n" * 500, "\r" * 500])
+def test_small_body_is_never_large(character: str, end: str) -> None:
+    for count in (0, 3_740, 4_900, 7_480, 14_900, 15_000):
+        body = character * count + end
+        if has_small_body(body.encode()):
+            assert [*check_body(body.replace("\r", "\n"))] == []
+
+
+def test_usual_body_is_small() -> None:
+    assert has_small_body(b"word\n" * 499)
+    assert not has_small_body(b"word\n" * 500)
 
 
 @pytest.mark.parametrize("text", ["", "..", "---", "~/!", "🙂"])

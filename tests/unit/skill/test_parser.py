@@ -165,8 +165,9 @@ def test_unknown_fields_are_preserved() -> None:
     assert fields["version"] == "1.10"
 
 
-def test_large_body_is_reported_and_preserved() -> None:
-    parsed = parse_skill(VALID + b"\nline" * 600, "pdf")
+@pytest.mark.parametrize("line_break", [b"\n", b"\r\n", b"\r"])
+def test_large_body_is_reported_and_preserved(line_break: bytes) -> None:
+    parsed = parse_skill(VALID + b"%sline" % line_break * 600, "pdf")
     assert [finding.code for finding in parsed.findings] == [Code.BODY_LARGE]
     assert parsed.body.endswith("line")
 

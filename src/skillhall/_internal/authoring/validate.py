@@ -29,7 +29,7 @@ from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import SkillFileNotFound
 
 _DOCUMENT_NAMES = frozenset({"README", "LICENSE", "CHANGELOG", "CONTRIBUTING", "SECURITY"})
-_GET_PATH = attrgetter("path")
+_GET_PATH, _GET_LOCATION = attrgetter("path"), attrgetter("location")
 _BATCH_SIZE = 64
 
 
@@ -222,6 +222,8 @@ def _build_results(
         candidates.append(
             RejectedSkill(handle, file, rejected.location, rejected.name, rejected.findings)
         )
+    # Neighbors on disk are read together: they share the folders above.
+    candidates.sort(key=_GET_LOCATION)
     findings = map_batches(partial(find_problems, profile=profile), candidates)
     return sorted(map(_build_result, candidates, findings), key=_GET_PATH)
 

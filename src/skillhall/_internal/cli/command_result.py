@@ -8,7 +8,7 @@ from typing import NamedTuple
 import click
 
 from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
-from skillhall._internal.cli.json_output import print_json_report
+from skillhall._internal.cli.json_output import EncodedItems, print_json_report
 from skillhall._internal.cli.terminal import (
     is_smart_terminal,
     is_terminal,
@@ -66,7 +66,7 @@ class CommandResult(NamedTuple):
     """
 
     data: Mapping[str, object]
-    findings: Iterable[JudgedFinding] = ()
+    findings: Iterable[JudgedFinding] | EncodedItems = ()
     error: ErrorInfo | None = None
     exit_code: int = 0
     # Text output: one of the next four on stdout, then the messages on stderr.

@@ -32,11 +32,11 @@ class EncodedItems(NamedTuple):
 def print_json_report(
     command: str,
     data: Mapping[str, object],
-    findings: Iterable[tuple[FindingRow, Effect]] = (),
+    findings: Iterable[tuple[FindingRow, Effect]] | EncodedItems = (),
     error: Mapping[str, object] | None = None,
     copy: Callable[[bytes], None] | None = None,
 ) -> None:
-    """Print the result of a command. Iterators in `data` are consumed while writing.
+    """Print the result of a command. Iterators are consumed while writing.
 
     `copy` gets the same bytes as stdout.
     """
@@ -62,7 +62,10 @@ def print_json_report(
         else:
             write(_encode(value))
     write('}, "findings": ')
-    _write_encoded(write, encode_findings(findings))
+    if isinstance(findings, EncodedItems):
+        _write_encoded(write, findings.json_items)
+    else:
+        _write_encoded(write, encode_findings(findings))
     write("}\n")
 
 

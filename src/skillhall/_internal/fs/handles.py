@@ -52,7 +52,7 @@ class EntryKind(StrEnum):
     OTHER = "other"
 
 
-_FOLDER_KIND = EntryKind.FOLDER  # a global is faster than an attribute for many entries
+_FOLDER_KIND, _FILE_KIND = EntryKind.FOLDER, EntryKind.FILE  # globals are faster than attributes
 
 
 class OpenedFile(NamedTuple):
@@ -89,9 +89,16 @@ class Folder:
         handle = self._handle if readable is None else readable
         try:
             with os.scandir(self._path if handle is None else handle) as entries:
-                # Large collections consist almost only of folders, so they skip the function call.
+                # Nearly all entries are folders and files, so they skip the function call.
                 return [
-                    (e.name, _FOLDER_KIND if e.is_dir(follow_symlinks=False) else to_entry_kind(e))
+                    (
+                        e.name,
+                        _FOLDER_KIND
+                        if e.is_dir(follow_symlinks=False)
+                        else _FILE_KIND
+                        if e.is_file(follow_symlinks=False)
+                        else to_entry_kind(e),
+                    )
                     for e in entries
                 ]
         finally:

@@ -23,7 +23,7 @@ _LINE_BREAK = rb"\r\n|[\r\n]"
 
 def is_skill_md(name: str) -> bool:
     """Whether the file name is SKILL.md, ignoring case."""
-    return name.lower() == SKILL_MD.lower()
+    return name == SKILL_MD or name.lower() == SKILL_MD.lower()
 
 
 class MissingFrontmatter(Enum):

@@ -6,7 +6,7 @@ from codecs import utf_8_decode
 from collections.abc import Iterator
 from typing import NamedTuple, overload
 
-from skillhall._internal.skill.checks import check_body, check_frontmatter
+from skillhall._internal.skill.checks import check_body, check_frontmatter, has_small_body
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import (
     BOM,
@@ -55,7 +55,9 @@ def parse_skill(
         front, findings = plain
         body_start = data.find(_PLAIN_FENCE, 3) + len(_PLAIN_FENCE)
         body = decode_text(data[body_start:]).strip()
-        return ParsedSkill(front, body, (*findings, *check_body(body)))
+        if not has_small_body(data):
+            findings = (*findings, *check_body(body))
+        return ParsedSkill(front, body, findings)
     if (encoding_error := find_encoding_error(data)) is not None:
         return ParsedSkill(EMPTY_FRONTMATTER, "", (encoding_error,))
     head = parse_frontmatter(data, folder, key_case)

@@ -431,7 +431,7 @@ HOSTILE = [
 @pytest.mark.parametrize("prefix", HOSTILE)
 @pytest.mark.parametrize("ending", ["", "\n"])
 def test_pieces_of_hostile_text_are_limited(prefix: str, ending: str) -> None:
-    lines = ScannedText((prefix * (1_000_000 // len(prefix))) + ending)
+    lines = ScannedText((prefix * (1_000_000 // len(prefix)) + ending).encode())
     needle = prefix.strip().partition(" ")[0]
     pieces = list(lines.find_pieces(needle))
     assert max(len(piece.text) for piece in pieces) <= MAX_PIECE_LENGTH
@@ -440,13 +440,13 @@ def test_pieces_of_hostile_text_are_limited(prefix: str, ending: str) -> None:
 
 def test_no_needle_is_cut_between_pieces() -> None:
     text = "".join(f"{n:07d} needle " for n in range(5_000))
-    pieces = "".join(piece.text for piece in ScannedText(text).find_pieces("needle"))
+    pieces = "".join(piece.text for piece in ScannedText(text.encode()).find_pieces("needle"))
     assert all(f"{n:07d} needle" in pieces for n in range(5_000))
 
 
 def test_lowercase_preserves_offsets() -> None:
     characters = "".join(chr(n) for n in range(sys.maxunicode + 1) if not 0xD800 <= n <= 0xDFFF)
-    lines = ScannedText(characters)
+    lines = ScannedText(characters.encode())
     assert len(lines.lower) == len(lines.text)
 
 

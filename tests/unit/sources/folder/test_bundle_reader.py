@@ -17,7 +17,6 @@ from skillhall._internal.sources.folder.bundle_reader import (
     open_bundle,
     read_bundle,
     read_file_at,
-    read_plain_bundle,
 )
 from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 from tests.support.trees import open_descriptors, ordinary_user, write_skill
@@ -315,33 +314,3 @@ def test_bundle_in_memory_keeps_its_bytes(skill: Path) -> None:
 def test_read_bundle_of_missing_folder_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(SkillFileNotFound):
         read_bundle(FolderHandle(str(tmp_path), "none"), ScanPolicy())
-
-
-def test_plain_folder_is_read_like_any_other(skill: Path) -> None:
-    write(skill, "b.txt", b"b")
-    write(skill, "a.sh").chmod(0o755)
-    location = FolderHandle(str(skill.parent), skill.name)
-    plain, complete = read_plain_bundle(location, 1000), read_bundle(location, ScanPolicy())
-    assert plain is not None
-    assert [*plain.files] == [*complete.files] == ["SKILL.md", "a.sh", "b.txt"]
-    for file, expected in zip(plain.files.values(), complete.files.values(), strict=True):
-        assert file._replace(read=expected.read) == expected
-        assert file.read() == expected.read()
-
-
-@pytest.mark.parametrize("path", [".env", "._x", "scripts/run.sh", ".DS_Store", "bad:name"])
-def test_other_folders_are_not_plain(path: str, skill: Path) -> None:
-    write(skill, path)
-    assert read_plain_bundle(FolderHandle(str(skill)), 1_000_000) is None
-
-
-def test_plain_folder_is_small(skill: Path) -> None:
-    size = write(skill, "a.txt").stat().st_size + (skill / "SKILL.md").stat().st_size
-    assert read_plain_bundle(FolderHandle(str(skill)), size) is not None
-    assert read_plain_bundle(FolderHandle(str(skill)), size - 1) is None
-
-
-def test_links_and_missing_folders_are_not_plain(skill: Path) -> None:
-    assert read_plain_bundle(FolderHandle(str(skill / "gone")), 1000) is None
-    (skill / "link").symlink_to("SKILL.md")
-    assert read_plain_bundle(FolderHandle(str(skill)), 1000) is None

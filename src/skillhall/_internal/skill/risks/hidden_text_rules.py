@@ -167,10 +167,13 @@ _MOJIBAKE = LazyPattern("[\u00c2-\u00f4][\u0080-\u00bf]{1,3}")
 _PAGE_BREAK = LazyPattern("^\x0c", re.MULTILINE)
 
 
+def has_control_characters(lines: ScannedText) -> bool:
+    """Whether `find_control_characters` has anything to check."""
+    return _CONTROL.search(lines.unusual) is not None
+
+
 def find_control_characters(lines: ScannedText) -> Iterator[RuleHit]:
     """Find lines with control characters other than page breaks."""
-    if _CONTROL.search(lines.unusual) is None:
-        return
     text = _MOJIBAKE.sub(lambda match: "x" * len(match.group()), lines.text)
     text = _PAGE_BREAK.sub(" ", text)
     reported = -1

@@ -64,7 +64,8 @@ _MAX_MATCHES = 20  # matches of one piece that are checked, if the first ones ar
 MAX_PIECE_LENGTH = 4000  # characters that a pattern searches at once; longer lines are split
 _OVERLAP = 400  # characters before a needle, and shared by two pieces of one line
 _LETTERS_DIGITS = f"{string.ascii_letters}{string.digits}"
-_USUAL_CHARACTERS = f"{_LETTERS_DIGITS}{string.punctuation} \t\n".encode()
+_WORD_CHARACTERS = f"{_LETTERS_DIGITS} \t\n".encode()
+_PUNCTUATION = string.punctuation.encode()
 _VALUE_CHARACTERS = f"{_LETTERS_DIGITS}+/=_.~!@#%^&*-"
 MIN_VALUE_LENGTH = 20  # characters of the shortest secret that is reported
 _SHORTEST_VALUE = b"x" * MIN_VALUE_LENGTH
@@ -109,30 +110,33 @@ class ScannedText:
     makes them all, since cached properties would take longer than some of them.
     """
 
-    def __init__(
-        self, text: str, original: str | None = None, *, encoded: bytes | None = None
-    ) -> None:
-        """Prepare a text; `encoded` has its bytes, if they are known."""
-        # Of equal length, so that offsets stay. Most texts have no backslash.
-        self.text = text.replace("\\\n", "  ") if "\\" in text else text
+    def __init__(self, encoded: bytes, original: bytes | None = None) -> None:
+        """Prepare a text in UTF-8; `original` has its bytes before lines were joined."""
         self._line_breaks: list[int] | None = None
-        self._original_text = text if original is None else original
-        # The text as UTF-8.
-        if encoded is None or self.text is not text:
-            encoded = self.text.encode("utf-8", "surrogatepass")
+        self._original = encoded if original is None else original
+        # All characters but ASCII letters, digits and white space, in their order.
+        self.marks = encoded.translate(None, _WORD_CHARACTERS)
+        if b"\\" in self.marks and b"\\\n" in encoded:
+            encoded = encoded.replace(b"\\\n", b"  ")  # of equal length, so that offsets stay
         self.encoded = encoded
-        # The same, with ASCII letters where `lower` has them. Of all other characters, only these
+        unusual = self.marks.translate(None, _PUNCTUATION)
+        # Only its controls and characters outside ASCII, of which most texts have few.
+        self.unusual = unusual.decode("utf-8", "surrogatepass") if unusual else ""
+        # The bytes, with ASCII letters where `lower` has them. Of all other characters, only these
         # two have an ASCII letter as their lowercase form.
         self.folded_bytes = encoded
-        if not text.isascii() and ("\u0130" in text or "\u212a" in text):
-            folded = self.text.replace("\u0130", "i").replace("\u212a", "k")
-            self.folded_bytes = folded.encode("utf-8", "surrogatepass")
-        # Only its controls and characters outside ASCII, of which most texts have few.
-        self.unusual = encoded.translate(None, _USUAL_CHARACTERS).decode("utf-8", "surrogatepass")
+        if unusual and ("\u0130" in self.unusual or "\u212a" in self.unusual):
+            folded = encoded.replace("\u0130".encode(), b"i").replace("\u212a".encode(), b"k")
+            self.folded_bytes = folded
         # The text with `x` for characters of base64 and keys, and `'` for quotes. Empty if it has
         # no run of `MIN_VALUE_LENGTH` such characters.
         shape = encoded.translate(_TO_VALUE_SHAPE)
         self.value_shape = shape if _SHORTEST_VALUE in shape else b""
+
+    @cached_property
+    def text(self) -> str:
+        """The text. It is decoded for rules only: most files have nothing that they look for."""
+        return self.encoded.decode("utf-8", "surrogatepass")
 
     @cached_property
     def lower(self) -> str:
@@ -142,12 +146,14 @@ class ScannedText:
 
     def join_paragraphs(self) -> ScannedText:
         """Return the text with each paragraph on one line and all offsets unchanged."""
-        return ScannedText(_SOFT_BREAK.sub(" ", self.text), self._original_text)
+        joined = _SOFT_BREAK.sub(" ", self.text).encode("utf-8", "surrogatepass")
+        return ScannedText(joined, self._original)
 
     def find_line_number(self, offset: int) -> int:
         """Return the line number in the file, counted from 1."""
         if self._line_breaks is None:
-            self._line_breaks = [match.start() for match in re.finditer("\n", self._original_text)]
+            text = self._original.decode("utf-8", "surrogatepass")
+            self._line_breaks = [match.start() for match in re.finditer("\n", text)]
         return bisect_left(self._line_breaks, offset) + 1
 
     def find_pieces(self, needle: str) -> Iterator[Piece]:

@@ -29,6 +29,7 @@ from skillhall._internal.skill.risks.hidden_text_rules import (
     find_hidden_comments,
     find_invisible_characters,
     has_base64_run,
+    has_control_characters,
     has_invisible_characters,
 )
 from skillhall._internal.skill.risks.levels import RiskLevel, rate_risk
@@ -138,15 +139,16 @@ def scan_bundle(bundle: Bundle, front: Frontmatter) -> tuple[Finding, ...]:
     for path, file in bundle.files.items():
         data = _read_file(file, min(remaining, MAX_FILE_BYTES))
         head = b"" if data is None else data[:_HEAD_BYTES]
-        for code in _classify_file(path, head):
-            kinds.setdefault(code, []).append(path)
+        if head.startswith(_SIGNATURES) or _get_extension(path) in _SPECIAL_EXTENSIONS:
+            for code in _classify_file(path, head):
+                kinds.setdefault(code, []).append(path)
         if file.executable:
             kinds.setdefault(Code.EXECUTE_BITS, []).append(path)
         if data is None:
             unread.append(path)
             continue
         remaining -= len(data)
-        if _may_be_text(path, head) and (hits := [*_scan_file(path, data, front)]):
+        if _may_be_text(path, head) and (hits := _scan_file(path, data, front)):
             files.append(_FileHits(path, hits))
     findings = [*_check_fields(front)]
     # Most skills have none of these.
@@ -204,19 +206,29 @@ def _may_be_text(path: str, head: bytes) -> bool:
     return b"\0" not in head or head.startswith(b"#!") or path.lower().endswith(_TEXT_EXTENSIONS)
 
 
-def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
+def _scan_file(path: str, data: bytes, front: Frontmatter) -> list[RuleHit]:
+    """Return the hits of all rules in a file; most files have nothing that a rule looks for."""
     lines = _decode(data)
+    codes = TRIGGERS.find_codes(lines)
+    # An escape in YAML starts with a backslash.
+    if codes or lines.unusual or lines.value_shape or b"\\" in lines.marks:
+        return [*_search_file(lines, path, data, front, codes)]
+    return []
+
+
+def _search_file(
+    lines: ScannedText, path: str, data: bytes, front: Frontmatter, codes: Collection[Code]
+) -> Iterator[RuleHit]:
     has_invisible = bool(lines.unusual) and has_invisible_characters(lines)
     if has_invisible:
         yield from find_invisible_characters(lines)
-    # An escape in YAML starts with a backslash.
-    if (has_invisible or "\\" in lines.text) and is_skill_md(path):
+    if (has_invisible or b"\\" in lines.marks) and is_skill_md(path):
         for value in _iterate_strings(front.fields):
             for shown in find_escaped_hidden_text(value, lines.text):
                 yield RuleHit(Code.HIDDEN_UNICODE, "text in escaped invisible characters", 1, shown)
-    if lines.unusual and b"\0" not in data and _is_text(path.lower(), lines.text):
+    has_controls = bool(lines.unusual) and b"\0" not in data and has_control_characters(lines)
+    if has_controls and _is_text(path.lower(), lines.text):
         yield from find_control_characters(lines)
-    codes = TRIGGERS.find_codes(lines)
     if codes:
         yield from apply_rules(lines, path, codes)
     if Code.HIDDEN_COMMENT in codes and path.lower().endswith(_MARKDOWN):
@@ -236,7 +248,7 @@ def _find_values(lines: ScannedText, codes: Collection[Code]) -> Iterator[RuleHi
 
 def _decode(data: bytes) -> ScannedText:
     if data.isascii() and b"\r" not in data and b"\0" not in data:
-        return ScannedText(data.decode("ascii"), encoded=data)
+        return ScannedText(data)
     # Shells also run scripts that are not UTF-8, so invalid bytes must not hide a script.
     visible = data.replace(b"\0", b"")
     decoded = visible.decode("utf-8", "replace")
@@ -244,7 +256,7 @@ def _decode(data: bytes) -> ScannedText:
     if not text.isascii():
         text = unicodedata.normalize("NFC", text)
     is_unchanged = text is decoded and "\ufffd" not in text
-    return ScannedText(text, encoded=visible if is_unchanged else None)
+    return ScannedText(visible if is_unchanged else text.encode("utf-8", "surrogatepass"))
 
 
 def _is_text(name: str, decoded: str) -> bool:
@@ -373,11 +385,12 @@ def _format_names(paths: Sequence[str]) -> str:
     return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
+def _get_extension(path: str) -> str:
+    return path[path.rfind(".") :].lower()
+
+
 def _classify_file(path: str, head: bytes) -> Iterator[Code]:
     name = path.lower()
-    # Most files are of no special kind.
-    if name[name.rfind(".") :] not in _SPECIAL_EXTENSIONS and not head.startswith(_SIGNATURES):
-        return
     if head.startswith(_PROGRAM_SIGNATURES) or name.endswith(_PROGRAM_EXTENSIONS):
         yield Code.HAS_EXECUTABLES
     elif name.endswith(_ARCHIVE_EXTENSIONS) or (

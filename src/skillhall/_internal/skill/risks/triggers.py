@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.risks.rule_engine import ScannedText
 
 _RARE_CHARACTERS = "!:."  # of literals without words, the rarest first
+_WORD_CHARACTER = re.compile(r"[A-Za-z0-9\s]")
 # Letters in lowercase, digits, dots, and a line break for every other byte.
 _TO_WORD_LINES = bytes(
     ord(chr(byte).lower()) if chr(byte) in f"{string.ascii_letters}{string.digits}." else ord("\n")
@@ -70,11 +71,14 @@ class TriggerIndex:
 
     def __init__(self, triggers: Iterable[tuple[Code, Trigger]]) -> None:
         self._by_word: dict[bytes, list[_TriggerRow]] = {}
+        self._marks: list[tuple[bytes, Code]] = []  # literals without letters and digits
         by_character: dict[str, list[tuple[str, Code]]] = {}
         for code, (words, literal) in triggers:
             if words:
                 row = _TriggerRow(frozenset(map(str.encode, words)), literal.encode(), code)
                 self._by_word.setdefault(words[0].encode(), []).append(row)
+            elif _WORD_CHARACTER.search(literal) is None:
+                self._marks.append((literal.encode(), code))
             else:
                 character = next(filter(literal.__contains__, _RARE_CHARACTERS), literal[0])
                 by_character.setdefault(character, []).append((literal, code))
@@ -87,6 +91,10 @@ class TriggerIndex:
         """Return the codes of the rules that may match in the text."""
         data = text.folded_bytes
         codes: set[Code] = set()
+        for literal, code in self._marks:
+            # The marks are a tenth of the text, and nearly always show that it is not there.
+            if literal in text.marks and literal in data:
+                codes.add(code)
         for group in self._literals:
             if group.character in data and group.pattern.search(data) is not None:
                 codes.update(group.find_codes(data.lower()))
@@ -119,7 +127,8 @@ def _write_lines(words: Iterable[bytes]) -> Iterator[bytes]:
 def _write_word_lines(data: bytes) -> bytes:
     """Return a line for each word, in lowercase; some lines are empty."""
     # A dot is part of the word after it: "a.b" are the words "a" and ".b".
-    return data.replace(b".", b"\n.").translate(_TO_WORD_LINES) + b"\n"
+    lines = data.replace(b".", b"\n.").translate(_TO_WORD_LINES)
+    return lines if lines.endswith(b"\n") else lines + b"\n"
 
 
 class _LiteralGroup(NamedTuple):

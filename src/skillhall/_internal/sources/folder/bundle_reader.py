@@ -17,7 +17,6 @@ from skillhall._internal.fs.handles import (
     mode_to_entry_kind,
     open_folder_at,
     read_below,
-    read_descriptor,
 )
 from skillhall._internal.fs.kubernetes_volumes import is_volume_link, read_volume_version
 from skillhall._internal.policy.folder_walk_rules import (
@@ -33,10 +32,10 @@ from skillhall._internal.skill.bundle import (
 )
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.candidate import format_os_error, to_signature
-from skillhall.errors import SkillFileNotFound, SkillhallError, UnsafePath
+from skillhall.errors import SkillFileNotFound, UnsafePath
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
 
@@ -44,7 +43,7 @@ MAX_FILES = 2000  # per skill
 MAX_FILE_SIZE = 10 * 1024 * 1024  # bytes
 MAX_TOTAL_SIZE = 100 * 1024 * 1024  # bytes per skill
 MAX_DEPTH = 32  # folders inside a skill
-_EXECUTABLE = 0o100
+EXECUTABLE = 0o100
 _MAX_ATTEMPTS = 100  # for a folder that is replaced repeatedly
 _ATTEMPTS_WITHOUT_PAUSE = 5
 _PAUSE = 0.01  # seconds
@@ -148,60 +147,6 @@ def load_into_memory(bundle: Bundle) -> Bundle:
     return replace(bundle, files=files)
 
 
-def read_plain_bundle(location: FolderHandle, max_bytes: int) -> Bundle | None:
-    """Read a folder with a few regular files into memory; `None` for any other folder.
-
-    This is a fast path for validating thousands of skills, with the same result as `read_bundle`.
-    It returns `None` if there are subfolders, links or hidden files, or more than `max_bytes`.
-    """
-    try:
-        with open_folder_at(location, will_list=True) as folder:
-            names = _list_plain_files(folder)
-            files = None if names is None else _read_plain_files(folder, names, max_bytes)
-            # A folder that was replaced may have lost files while they were listed.
-            if not _is_at_path(location, _FolderVersion(folder.device_and_inode())):
-                return None
-    except (OSError, SkillhallError):
-        return None
-    return None if files is None else Bundle(location.path, files)
-
-
-def _list_plain_files(folder: Folder) -> list[str] | None:
-    """Return the names of all files, sorted; `None` if there are other entries, or many."""
-    names = []
-    for name, kind in folder.list_entries():
-        if kind is not EntryKind.FILE or name[0] == "." or _is_ignored(name):
-            return None
-        names.append(name)
-    names.sort()
-    return names if len(names) <= MAX_FILES else None
-
-
-def _read_plain_files(
-    folder: Folder, names: Sequence[str], max_bytes: int
-) -> dict[str, SkillFile] | None:
-    """Read all files; `None` if they have more than `max_bytes`. Raises: OSError, NotAFile."""
-    files = {}
-    for name in names:
-        descriptor, stat = folder.open_file(name)
-        try:
-            max_bytes -= stat.st_size
-            if max_bytes < 0:
-                return None
-            data = read_descriptor(descriptor, max_bytes + stat.st_size, name, stat.st_size)
-        finally:
-            os.close(descriptor)
-        is_executable = bool(stat.st_mode & _EXECUTABLE)
-        files[name] = SkillFile(
-            RelativePath.parse(name),
-            len(data),
-            is_executable,
-            partial(bytes, data),
-            to_signature(stat),
-        )
-    return files
-
-
 class _FolderReplaced(OSError):
     """The listed folder was replaced by another one."""
 
@@ -262,7 +207,7 @@ def open_flat_bundle(location: FolderHandle, name: str) -> Bundle:
 def _build_skill_file(
     path: RelativePath, stat: os.stat_result, read: Callable[[RelativePath], bytes]
 ) -> SkillFile:
-    is_executable = bool(stat.st_mode & _EXECUTABLE)
+    is_executable = bool(stat.st_mode & EXECUTABLE)
     signature = to_signature(stat)
     return SkillFile(path, stat.st_size, is_executable, partial(read, path), signature)
 
@@ -339,7 +284,7 @@ class _BundleLister:
             self._open_volume(folder)
             entries = folder.list_entries()  # the volume may have been updated in between
         for name, kind in sorted(entries, key=itemgetter(0)):
-            if _is_ignored(name) or (self.volume is not None and is_volume_entry(name)):
+            if is_ignored(name) or (self.volume is not None and is_volume_entry(name)):
                 continue  # the files of a volume are listed under the names of their links
             is_hidden_entry = is_hidden or name[0] == "."
             if is_hidden_entry and not self.is_hidden_pass:
@@ -426,5 +371,6 @@ class _BundleLister:
 
 
 @lru_cache(maxsize=1024)  # the files of many skills have the same few names
-def _is_ignored(name: str) -> bool:
+def is_ignored(name: str) -> bool:
+    """Whether a file or folder of this name never belongs to a skill."""
     return name in ALWAYS_SKIPPED or name.startswith("._") or is_version_control_name(name)

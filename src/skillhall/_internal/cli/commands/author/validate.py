@@ -93,9 +93,12 @@ def command(
     rejected = len(report.results) - accepted
     warnings = sum(judged.effect is Effect.WARN for judged in report.findings)
     counts = {"accepted": accepted, "rejected": rejected, "warnings": warnings}
+    # JSON has each finding twice: with its skill, and in the list of all.
+    encoded = [*encode_findings(report.findings)] if output_format == "json" else []
+    encoded_of_results = iter(encoded[len(report.scan_findings) :])
     data: dict[str, object] = {
         "profile": report.profile,
-        "results": EncodedItems(_encode_results(report.results)),
+        "results": EncodedItems(_encode_results(report.results, encoded_of_results)),
         "summary": {"skills": len(report.results), **counts},
     }
     if fixed is not None:
@@ -106,7 +109,7 @@ def command(
     summary += f" (profile {report.profile!r})"
     return CommandResult(
         data,
-        report.findings,
+        EncodedItems(iter(encoded)),
         None if report.accepted else ErrorInfo("invalid_skill", summary),
         exit_code=0 if report.accepted else 1,
         warnings=[summary],
@@ -131,9 +134,11 @@ def _serialize_fix(result: "FixResult") -> dict[str, object]:
     return {**data, "problem": problem} if problem else data
 
 
-def _encode_results(results: Sequence[ValidationResult]) -> Iterator[str]:
-    """Encode results without `json`, for speed: there may be tens of thousands."""
-    encoded = encode_findings(judged for result in results for judged in result.findings)
+def _encode_results(results: Sequence[ValidationResult], encoded: Iterator[str]) -> Iterator[str]:
+    """Encode results without `json`, for speed: there may be tens of thousands.
+
+    `encoded` has the findings of all results.
+    """
     for result in results:
         name = f', "name": {quoted(result.name)}' if result.name else ""
         accepted = "true" if result.accepted else "false"
