@@ -20,7 +20,7 @@ from skillhall._version import VERSION as __version__  # noqa: N811 - the name t
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from skillhall._internal.agents.agent_skills import AgentSkills
-    from skillhall._internal.api.compat.remote_skills import fetch_skill, fetch_skills
+    from skillhall._internal.api.compat.github_skills import fetch_skill, fetch_skills
     from skillhall._internal.api.compat.sandbox import setup_agent_environment
     from skillhall._internal.api.compat.skill_tool import create_skill_tool
     from skillhall._internal.api.compat.skills_module import (
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _NAMES_BY_MODULE = {
     "_internal.agents.agent_skills": ("AgentSkills",),
-    "_internal.api.compat.remote_skills": ("fetch_skill", "fetch_skills"),
+    "_internal.api.compat.github_skills": ("fetch_skill", "fetch_skills"),
     "_internal.api.compat.sandbox": ("setup_agent_environment",),
     "_internal.api.compat.skill_tool": ("create_skill_tool",),
     "_internal.api.compat.skills_module": (

@@ -9,6 +9,8 @@ PACKAGE = ROOT / "src" / "skillhall"
 INTERNAL = PACKAGE / "_internal"
 UNIT = ROOT / "tests" / "unit"
 MAX_FILES = 18  # Python files in one folder, with its __init__
+# Imports inside functions outside `cli`, see docs/decisions/0061. The number may only shrink.
+MAX_LATE_IMPORTS = 45
 
 # Stems that occur in several folders, always with the same meaning. The list may only shrink.
 COMMANDS = {"backup", "blocks", "chat", "install", "prompts", "remove"}
@@ -64,6 +66,27 @@ def names_a_module(test: Path) -> bool:
 
 def test_unit_tests_mirror_the_package() -> None:
     assert [path for path in sorted(UNIT.rglob("test_*.py")) if not names_a_module(path)] == []
+
+
+def count_late_imports(module: Path) -> int:
+    """Return the number of import statements inside functions."""
+    functions = (
+        node
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    late = {
+        node.lineno
+        for function in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    return len(late)
+
+
+def test_imports_inside_functions_do_not_grow() -> None:
+    outside = [path for path in modules() if INTERNAL / "cli" not in path.parents]
+    assert sum(map(count_late_imports, outside)) <= MAX_LATE_IMPORTS
 
 
 def test_only_the_gates_make_cleared_skills() -> None:

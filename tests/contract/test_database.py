@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES
 from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, Via
 from skillhall._internal.policy.trust.revocations import Revocation
-from skillhall._internal.policy.trust.version_review import ReviewMode, VersionVerb
+from skillhall._internal.policy.trust.version_states import ReviewMode, VersionVerb
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable
 from skillhall._internal.storage.records import Event, SignIn, StoredToken, StoredUser

@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from skillhall._internal.catalog.skill_content import open_skill_bundle
 from skillhall._internal.policy.access.actor import Actor, Via
-from skillhall._internal.policy.trust.version_review import ReviewMode
+from skillhall._internal.policy.trust.version_states import ReviewMode
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.database_store import DatabaseStore

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sqlalchemy import func, select
 
 from skillhall._internal.policy.access.actor import Actor
-from skillhall._internal.policy.trust.version_review import ReviewMode
+from skillhall._internal.policy.trust.version_states import ReviewMode
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror
 from skillhall._internal.skill_store.store import bind_actor

@@ -213,7 +213,7 @@ def cli(ctx: click.Context, *, as_json: bool) -> int | None:
         if as_json:
             raise click.UsageError(f"write --json after the command: {ctx.invoked_subcommand}")
         return None
-    overview = import_module("skillhall._internal.cli.commands.overview").command
+    overview = import_module("skillhall._internal.cli.commands.next_steps").command
     code = ctx.invoke(overview, output_format="json" if as_json else "text", as_json=as_json)
     return code if isinstance(code, int) else None
 

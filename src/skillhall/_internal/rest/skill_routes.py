@@ -20,7 +20,7 @@ from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.policy.skipped_items import skipped_data
-from skillhall._internal.policy.trust.version_review import VersionState
+from skillhall._internal.policy.trust.version_states import VersionState
 from skillhall._internal.rest import requests, responses
 from skillhall._internal.rest.api_route import (
     ApiRoute,

@@ -12,7 +12,7 @@ from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.policy.access.roles import Action
-from skillhall._internal.policy.trust.version_review import ReviewMode
+from skillhall._internal.policy.trust.version_states import ReviewMode
 from skillhall._internal.rest import requests, responses
 from skillhall._internal.rest.api_route import DatabaseRoute, Json, JsonBody, waits_for
 from skillhall._internal.rest.etag import NO_CACHE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES, OPERATOR
 from skillhall._internal.policy.access.actor import USER_OWNER_PREFIX
-from skillhall._internal.policy.trust.version_review import VersionState, VersionVerb
+from skillhall._internal.policy.trust.version_states import VersionState, VersionVerb
 from skillhall._internal.skill.bundle import sha256_hex
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.trust.policy_loader import load_policies
 from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
-from skillhall._internal.policy.trust.version_review import ReviewMode
+from skillhall._internal.policy.trust.version_states import ReviewMode
 from skillhall._internal.prompt_server.invalidation import RepositoryInvalidator
 from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseUploads
 from skillhall._internal.skill.bundle import sha256_hex

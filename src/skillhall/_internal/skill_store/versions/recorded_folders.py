@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
-from skillhall._internal.policy.trust.version_review import ReviewMode
+from skillhall._internal.policy.trust.version_states import ReviewMode
 from skillhall._internal.skill.bundle import digest_files
 from skillhall._internal.skill_store.input_checks import USER, read_files
 from skillhall._internal.storage.sql.version_rows import VersionOrigin

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.policy.access.actor import Actor
-    from skillhall._internal.policy.trust.version_review import ReviewMode
+    from skillhall._internal.policy.trust.version_states import ReviewMode
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.folder_store import FolderStore
     from skillhall._internal.skill_store.input_checks import PreparedSkill

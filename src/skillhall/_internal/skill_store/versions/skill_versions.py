@@ -12,7 +12,7 @@ from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import is_publishable
 from skillhall._internal.policy.trust.revocations import Revocation
-from skillhall._internal.policy.trust.version_review import (
+from skillhall._internal.policy.trust.version_states import (
     TRANSITIONS,
     Refusal,
     ReviewFacts,

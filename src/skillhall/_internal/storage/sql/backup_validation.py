@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from skillhall._internal.policy.access.roles import Role
-from skillhall._internal.policy.trust.version_review import VersionState, VersionVerb
+from skillhall._internal.policy.trust.version_states import VersionState, VersionVerb
 from skillhall._internal.skill.bundle import RelativePath, sha256_hex
 from skillhall._internal.storage.records import Zone
 from skillhall.errors import BackupRejected

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from sqlalchemy import select
 
 from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, AuditedChange
-from skillhall._internal.policy.trust.version_review import ReviewMode
+from skillhall._internal.policy.trust.version_states import ReviewMode
 from skillhall._internal.skill.bundle import compute_digest, digest_files
 from skillhall._internal.storage.records import (
     SKILL_CHANGED,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlalchemy import and_, delete, func, insert, select, update
 
-from skillhall._internal.policy.trust.version_review import (
+from skillhall._internal.policy.trust.version_states import (
     ReviewMode,
     VersionState,
     VersionVerb,

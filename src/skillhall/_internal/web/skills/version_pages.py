@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.policy.access.roles import Action
-from skillhall._internal.policy.trust.version_review import VersionState
+from skillhall._internal.policy.trust.version_states import VersionState
 from skillhall._internal.skill_store.versions.skill_versions import SkillVersions
 from skillhall._internal.web.page_request import PageRequest, on_error, parse_number
 from skillhall._internal.web.rendering import form_status, render

@@ -12,7 +12,7 @@ from skillhall._internal.cli.commands.author.report_formats import (
     format_text,
     to_sarif_results,
 )
-from skillhall._internal.cli.commands.evals.eval_skills import resolve_names
+from skillhall._internal.cli.commands.evals.eval_skill_lookup import resolve_names
 from skillhall._internal.cli.errors import ErrorInfo
 from skillhall._internal.cli.json_output import print_json_value
 from skillhall._internal.cli.options import flag, json_command

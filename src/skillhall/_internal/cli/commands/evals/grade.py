@@ -18,7 +18,7 @@ from skillhall._internal.cli.commands.evals.eval_grading import (
     write_reports,
 )
 from skillhall._internal.cli.commands.evals.eval_model import price_option, require_price
-from skillhall._internal.cli.commands.evals.eval_skills import find_eval_skills
+from skillhall._internal.cli.commands.evals.eval_skill_lookup import find_eval_skills
 from skillhall._internal.cli.commands.evals.report_files import ReportFiles, report_options
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import flag, json_command

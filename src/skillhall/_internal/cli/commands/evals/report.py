@@ -10,7 +10,7 @@ from skillhall._internal.cli.commands.evals.eval_grading import (
     describe_failed_gates,
     gate_option,
 )
-from skillhall._internal.cli.commands.evals.eval_skills import resolve_names
+from skillhall._internal.cli.commands.evals.eval_skill_lookup import resolve_names
 from skillhall._internal.cli.commands.evals.report_files import render_report
 from skillhall._internal.cli.commands.evals.summary_output import format_summary
 from skillhall._internal.cli.commands.evals.trigger_output import format_result

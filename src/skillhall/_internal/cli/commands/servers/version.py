@@ -19,7 +19,7 @@ from skillhall._internal.cli.options import (
 )
 from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_findings
-from skillhall._internal.policy.trust.version_review import VersionState
+from skillhall._internal.policy.trust.version_states import VersionState
 from skillhall._internal.skill_store.serializers import (
     serialize_comparison,
     serialize_deleted,

@@ -3,7 +3,7 @@ from itertools import product
 import pytest
 
 from skillhall._internal.policy.access.roles import Action
-from skillhall._internal.policy.trust.version_review import (
+from skillhall._internal.policy.trust.version_states import (
     TRANSITIONS,
     Refusal,
     ReviewFacts,
