@@ -111,6 +111,9 @@ def test_equal_bytes_are_stored_once_until_unused(
     uploads.put("team", ONE, "", TIMESTAMP, max_uploads=50, actor=ACTOR)
     assert count_blobs(database) == 2  # the first version still has the others
     skills.write(lambda write: write.delete("one"), TIMESTAMP, actor=ACTOR)
+    assert count_blobs(database) == 2  # both are in the bin
+    skills.write(lambda write: write.history.delete_files("one"), TIMESTAMP, actor=ACTOR)
+    skills.write(lambda write: write.history.delete_files("other"), TIMESTAMP, actor=ACTOR)
     assert count_blobs(database) == 1
 
 
