@@ -20,7 +20,7 @@ _FIXED = re.compile(
     r"|Missing required arguments: .+"
     r"|\[[a-z_]+\]$"  # the code at the end of a tool's error
 )
-_PROSE_KEYS = {"message", "hint", "problem", "reason", "rule", "summary"}
+_PROSE_KEYS = {"message", "hint", "docs", "problem", "reason", "rule", "summary"}
 _PROSE_LISTS = {"reasons", "notes", "problems"}
 _OPAQUE = {"nextCursor": "<ID>", "position": "<POSITION>", "requestId": "<ID>"}
 _BUILT_IN = {"describe-skill", "plan-skill", "review-skill", "split-skill"}
