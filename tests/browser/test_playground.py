@@ -219,7 +219,7 @@ def test_conversation_is_saved_as_an_eval_case(guest: BrowserSession, stage: Ser
     expect(page.get_by_label("Skill")).to_have_value("csv-report")
     expect(page.get_by_label("Prompt")).to_have_value("Summarize sales.csv.")
     page.get_by_label("Assertions").fill("Totals come first.\nRows follow.")
-    page.get_by_role("button", name="Save the case").click()
+    page.get_by_role("button", name="Save case").click()
     expect(page.get_by_role("status").first).to_contain_text("Eval case added to csv-report")
     data = json.loads((stage.user_skills / "csv-report/evals/evals.json").read_text())
     case = data["evals"][-1]

@@ -75,7 +75,7 @@ def test_skill_is_previewed_and_selected_by_keyboard(visitor: BrowserSession) ->
     name = page.get_by_role("cell").get_by_role("link", name="pdf-tools", exact=True)
     expect(name).to_be_focused()
     page.keyboard.press("p")
-    panel = page.get_by_role("complementary", name="Preview of a skill")
+    panel = page.get_by_role("complementary", name="Skill preview")
     expect(panel.get_by_role("heading", name="PDF tools")).to_be_visible()
     expect(name).to_be_focused()
     page.keyboard.press("x")

@@ -227,7 +227,7 @@ def test_person_of_the_identity_provider_is_in_at_the_first_try(
     provider.reset()
     session = BrowserSession.open(browser, connected.url, java_script_enabled=scripts)
     page = session.open_page("/sources")
-    page.get_by_role("link", name="Sign in at localhost").press("Enter")
+    page.get_by_role("link", name="Sign in with localhost").press("Enter")
     expect(page.get_by_role("heading", name="Sources", level=1)).to_be_visible()
     page.get_by_role("link", name="Account").click()
     expect(page.get_by_text("Author")).to_be_visible()
@@ -250,7 +250,7 @@ def test_invited_person_signs_in_at_the_identity_provider(
     page = person.open_page(link.removeprefix(person.url))
     if not page.get_by_label("Code").is_hidden():  # without scripts
         page.get_by_label("Code").fill(link.partition("#")[2])
-    page.get_by_role("button", name="Sign in at localhost").press("Enter")
+    page.get_by_role("button", name="Sign in with localhost").press("Enter")
     expect(page.get_by_role("heading", name="Skills", level=1)).to_be_visible()
     page.get_by_role("banner").get_by_role("link", name="Account").press("Enter")
     expect(page.get_by_text(f"{name} · Reviewer")).to_be_visible()
@@ -265,6 +265,6 @@ def test_failed_sign_in_at_the_identity_provider_is_explained(
     provider.changes_state = True
     session = BrowserSession.open(browser, connected.url)
     page = session.open_page("/sign-in")
-    page.get_by_role("link", name="Sign in at localhost").click()
+    page.get_by_role("link", name="Sign in with localhost").click()
     expect(page.get_by_role("alert")).to_contain_text("did not start in this browser")
     session.context.close()

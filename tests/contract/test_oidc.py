@@ -95,7 +95,7 @@ def test_person_signs_in_and_gets_the_role_of_a_group(
 ) -> None:
     provider.person |= {"name": "Dev One", "groups": ["devs", "leads", 7, "other"]}
     browser = Browser(hall)
-    assert b"Sign in at localhost" in browser.get("/sign-in").body
+    assert b"Sign in with localhost" in browser.get("/sign-in").body
     reply = browser.sign_in()
     assert reply.status == 200
     assert b'http-equiv="refresh" content="0; url=/sources"' in reply.body

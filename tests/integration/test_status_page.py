@@ -89,6 +89,6 @@ def test_sources_show_their_state_and_storage_its_size(hall: AccountServer) -> N
     page = read_page(hall)
     sources = page.split('<h2 id="sources">')[1].split("</section>")[0]
     assert "built-in" in sources
-    assert "Works" in sources
+    assert "OK" in sources
     assert "Database, history and usage" in page
     assert "30 days" in page
