@@ -41,7 +41,7 @@ FIXES = {
     "not_found_error": "Check the spelling of the name.",
     "prompt_not_found": "`skillhall prompts list` shows the prompts of the source.",
     "prompts_source_error": "Check the URL and the token of the repository, then try again.",
-    "provider_unavailable": "Try again. The administrator checks `SKILLHALL_OIDC_ISSUER`.",
+    "provider_unavailable": "Try again, and check `SKILLHALL_OIDC_ISSUER` on the server.",
     "rate_limited": "Wait, or use a token: the host then allows more requests.",
     "record_not_found": "List the records to find the id; another user may have deleted it.",
     "server_refused": "Follow the server's message.",
@@ -66,7 +66,10 @@ CODES = {
         "A bug in Skillhall.",
         "Run the command again with `SKILLHALL_DEBUG=1`, and report the traceback.",
     ),
-    "storage_full": ("The disk is full, or your quota.", "Free some space, then try again."),
+    "storage_full": (
+        "The disk is full, or your quota is used up.",
+        "Free some space, then try again.",
+    ),
     "storage_unavailable": (
         "A file or folder cannot be read or written.",
         "Check its permissions, and that the disk is mounted.",
@@ -87,22 +90,22 @@ CODES = {
     "not_ready": ("The server has not finished its first load.", "Wait for `GET /readyz`."),
     "overloaded": (
         "All threads for this kind of request are busy.",
-        "Send the request again after the seconds in `Retry-After`.",
+        "Send the request again after the number of seconds in `Retry-After`.",
     ),
     "precondition_required": (
         "A change was sent without the version that it is based on.",
         "Send `If-Match` with the `ETag` of the object.",
     ),
     "request_timeout": ("The request did not arrive in time.", "Send it again."),
-    "server_timeout": ("The server did not answer in time.", "Try again later."),
+    "server_timeout": ("The server did not respond in time.", "Try again later."),
     "shutting_down": ("The server is stopping.", "Send the request again after a few seconds."),
     "unsupported_media_type": (
-        "The route does not read this content type.",
+        "The route does not accept this content type.",
         "Send JSON, or the content type that the route documents.",
     ),
     "denied_outside_root": (
         "A tool of an agent was asked for a file outside of its folder.",
-        "Name a file inside the run directory.",
+        "Name a file inside the folder.",
     ),
     "denied_extension": (
         "A tool of an agent may not read files of this kind.",
@@ -112,7 +115,7 @@ CODES = {
     "too_many": ("There are more files than allowed.", "Remove files, or split the skill."),
     "too_many_requests": (
         "Too many wrong credentials came from this address.",
-        "Wait for the seconds in `Retry-After`, and check the token.",
+        "Check the token, and wait for the number of seconds in `Retry-After`.",
     ),
 }
 _EXAMPLE = re.compile(r"^>>> print\((.+)\)\n(.+)$", re.MULTILINE)
