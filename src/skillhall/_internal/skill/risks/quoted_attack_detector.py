@@ -227,7 +227,9 @@ class MentionDetector:
         while number > max(0, top) and not _starts_block(self._lines[number].text):
             above = self._lines[number - 1]
             is_text = above.text.strip() and not above.is_row and above.fence < 0
-            if not is_text or _HEADING.match(above.text):
+            # The end of the frontmatter: a skill's name must not explain its first command.
+            is_rule = above.text.strip() == "---"
+            if not is_text or is_rule or _HEADING.match(above.text):
                 break
             number -= 1
         return self._lines[number].start
