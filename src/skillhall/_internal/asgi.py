@@ -49,7 +49,7 @@ from skillhall._internal.rest import (
     skill_routes,
     version_routes,
     webhooks,
-    well_known,
+    well_known_routes,
 )
 from skillhall._internal.rest.app import HeadAsGet, build_fastapi_app
 from skillhall._internal.rest.health import HealthMonitor
@@ -157,7 +157,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             services.embedding,
         )
         metrics.add_pool(lambda: site.conversations.status)
-        routers += [skill_routes.router, version_routes.router, well_known.router]
+        routers += [skill_routes.router, version_routes.router, well_known_routes.router]
         routers.append(build_web_router(site))
         error_page = partial(render_unrouted_page, site)
     if services.accounts is not None:

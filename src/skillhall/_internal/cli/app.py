@@ -68,6 +68,10 @@ COMMAND_SECTIONS = {
             "Register MCP servers, and list and read their skills.",
         ),
         "prompts": ("servers.prompts", "Use a prompt server: list, get, refresh, upload."),
+        "publish": (
+            "author.publish",
+            "Write skills as packages, sites and repositories that others install from.",
+        ),
         "generate": (
             "servers.generate",
             "Write the prompts of a server as skills for coding agents.",

@@ -86,7 +86,8 @@ def read_config(path: str | PathLike[str]) -> AgentConfig:
     """
     document = read_config_document(Path(path).absolute())
     agents_node = document.child("agents")
-    if document.child("check").value is None:  # else the file may be only for `skillhall check`
+    # The file may be only for `skillhall check` or `skillhall publish`.
+    if document.child("check").value is None and document.child("publish").value is None:
         agents_node.require()
     nodes = agents_node.as_list()
     agents = tuple(_parse_agent(node) for node in nodes)

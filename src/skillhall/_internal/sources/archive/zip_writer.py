@@ -1,4 +1,4 @@
-"""Reproducible zip files of bundles: the same files always give the same bytes."""
+"""Reproducible zip files: the same files always give the same bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from skillhall._internal.skill.bundle import Bundle, SkillFile
 
@@ -24,7 +24,7 @@ def pack_bundle(bundle: Bundle) -> bytes:
 
     Raises: SkillhallError if a file cannot be read.
     """
-    return _pack(bundle.files)
+    return pack_entries(_read_entries(bundle.files))
 
 
 def pack_bundles(bundles: Mapping[str, Bundle]) -> bytes:
@@ -32,20 +32,24 @@ def pack_bundles(bundles: Mapping[str, Bundle]) -> bytes:
 
     Raises: SkillhallError if a file cannot be read.
     """
-    return _pack(
-        {
-            f"{folder}/{path}": file
-            for folder, bundle in bundles.items()
-            for path, file in bundle.files.items()
-        }
-    )
+    files = {
+        f"{folder}/{path}": file
+        for folder, bundle in bundles.items()
+        for path, file in bundle.files.items()
+    }
+    return pack_entries(_read_entries(files))
 
 
-def _pack(files: Mapping[str, SkillFile]) -> bytes:
+def _read_entries(files: Mapping[str, SkillFile]) -> Iterator[tuple[str, bytes, int]]:
+    for path, file in sorted(files.items()):
+        yield path, file.read(), _EXECUTABLE_MODE if file.executable else _FILE_MODE
+
+
+def pack_entries(entries: Iterable[tuple[str, bytes, int]]) -> bytes:
+    """Pack files as a zip file, in this order, each with its path, content and mode."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, file in sorted(files.items()):
-            data = file.read()
+        for path, data, mode in entries:
             entry = zipfile.ZipInfo(path, _FIXED_TIMESTAMP)
             # Readers may mistake a file with a very high compression ratio for a zip bomb.
             is_suspicious = len(data) > _RATIO_MIN_SIZE and (
@@ -53,7 +57,6 @@ def _pack(files: Mapping[str, SkillFile]) -> bytes:
             )
             entry.compress_type = zipfile.ZIP_STORED if is_suspicious else zipfile.ZIP_DEFLATED
             entry.create_system = _UNIX_SYSTEM
-            mode = _EXECUTABLE_MODE if file.executable else _FILE_MODE
             entry.external_attr = (_REGULAR_TYPE | mode) << 16
             archive.writestr(entry, data)
     return packed.getvalue()

@@ -1,8 +1,4 @@
-"""The well-known index, by which installers discover the skills of a server.
-
-Version 0.2 of the index has the URL and digest of one download per skill. Version 0.1 has the paths
-of all files, relative to the index.
-"""
+"""The well-known index of a server, by which installers discover its skills."""
 
 from __future__ import annotations
 
@@ -15,6 +11,15 @@ from starlette.responses import Response
 from skillhall._internal.http.access import needs
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.policy.access.roles import Action
+from skillhall._internal.render.well_known import (
+    INDEX_FILE,
+    LEGACY_WELL_KNOWN,
+    WELL_KNOWN,
+    IndexEntry,
+    LegacyIndexEntry,
+    build_index,
+    build_legacy_index,
+)
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.etag import document_response, download_headers, etag_response
 from skillhall._internal.rest.responses import NOT_MODIFIED, Responses, describe_content
@@ -32,9 +37,6 @@ from skillhall._internal.rest.skill_routes import (
 )
 from skillhall._internal.skill_store.collection import CollectionSnapshot, SkillArtifact
 
-WELL_KNOWN = "/.well-known/agent-skills"
-LEGACY_WELL_KNOWN = "/.well-known/skills"
-INDEX_SCHEMA_URL = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 _JSON = {"content-type": "application/json"}
 
 router = APIRouter(tags=["installers"], route_class=ApiRoute)
@@ -46,7 +48,7 @@ def _describe_index(description: str) -> Responses:
 
 
 @router.get(
-    f"{WELL_KNOWN}/index.json",
+    f"{WELL_KNOWN}/{INDEX_FILE}",
     response_class=Response,
     responses=_describe_index("Index of version 0.2."),
 )
@@ -59,15 +61,14 @@ def get_skill_index(
     """Return version 0.2 of the index: each skill with a URL and a digest."""
 
     def encode(snapshot: CollectionSnapshot) -> bytes:
-        skills = [_index_entry(artifact) for artifact in collection.artifacts(snapshot)]
-        return encode_json({"$schema": INDEX_SCHEMA_URL, "skills": skills})
+        return encode_json(build_index(map(_to_index_entry, collection.artifacts(snapshot))))
 
     document = collection.get_document("index", encode)
     return document_response(document, _JSON, if_none_match, accept_encoding)
 
 
 @router.get(
-    f"{LEGACY_WELL_KNOWN}/index.json",
+    f"{LEGACY_WELL_KNOWN}/{INDEX_FILE}",
     response_class=Response,
     responses=_describe_index("Index of version 0.1."),
 )
@@ -81,11 +82,11 @@ def get_legacy_skill_index(
 
     def encode(snapshot: CollectionSnapshot) -> bytes:
         # The id, not the name: clients build the URLs of the files from it.
-        skills = [
-            {"name": entry.id, "description": entry.description, "files": [*files]}
+        entries = [
+            LegacyIndexEntry(entry.id, entry.description, files)
             for entry, files in collection.file_lists(snapshot)
         ]
-        return encode_json({"skills": skills})
+        return encode_json(build_legacy_index(entries))
 
     document = collection.get_document("legacy index", encode)
     return document_response(document, _JSON, if_none_match, accept_encoding)
@@ -108,12 +109,12 @@ def get_legacy_skill_file(
     return etag_response(data, download_headers(path), if_none_match)
 
 
-def _index_entry(artifact: SkillArtifact) -> dict[str, object]:
+def _to_index_entry(artifact: SkillArtifact) -> IndexEntry:
     path = "archive" if artifact.is_archive else f"files/{quote(artifact.files[0])}"
-    return {
-        "name": artifact.entry.name,
-        "type": "archive" if artifact.is_archive else "skill-md",
-        "description": artifact.entry.description,
-        "url": f"{SKILLS_PATH}/{quote(artifact.entry.id, safe='')}/{path}",
-        "digest": artifact.digest,
-    }
+    return IndexEntry(
+        artifact.entry.name,
+        artifact.entry.description,
+        f"{SKILLS_PATH}/{quote(artifact.entry.id, safe='')}/{path}",
+        artifact.digest,
+        artifact.is_archive,
+    )

@@ -1,0 +1,1 @@
+"""Publishing of skills: folders, packages and repositories that others install from."""

@@ -1,0 +1,64 @@
+"""The npm package: a reproducible tarball that carries the skills in `skills`."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from typing import TYPE_CHECKING
+
+from skillhall._internal.publishing.file_tree import FILE_MODE
+from skillhall._internal.publishing.publication import build_author
+from skillhall._internal.publishing.release_notes import render_readme
+from skillhall._internal.strict_json import render_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillhall._internal.publishing.file_tree import FileTree
+    from skillhall._internal.publishing.publication import Publication
+
+_SKILLS_FOLDER = "skills"  # where `npx skills` looks in packages
+_TIMESTAMP = 499162500  # of all files in npm packages: 1985-10-26
+
+
+def render_npm_package(publication: Publication, name: str) -> FileTree:
+    """Return the tarball of the package `name`, as `npm pack` would name it."""
+    metadata = publication.metadata
+    manifest: dict[str, object] = {
+        "name": name,
+        "version": publication.release.version,
+        "description": metadata.description,
+        "keywords": ["agent-skills"],
+        "author": build_author(metadata),
+    }
+    manifest |= {"license": metadata.license} if metadata.license else {}
+    manifest |= {"homepage": metadata.homepage} if metadata.homepage else {}
+    files = {
+        "package.json": (render_json(manifest) + b"\n", FILE_MODE),
+        "README.md": (render_readme(publication), FILE_MODE),
+        **publication.place_skills(_SKILLS_FOLDER),
+    }
+    file_name = name.removeprefix("@").replace("/", "-")
+    return {f"{file_name}-{publication.release.version}.tgz": (_pack(files), FILE_MODE)}
+
+
+def list_npm_losses(publication: Publication) -> Iterator[str]:
+    """Yield the files that npm renames when it installs the package."""
+    for skill in publication.skills:
+        for path in skill.files:
+            if path.rpartition("/")[2] == ".gitignore":
+                yield f"{skill.name}/{path}"
+
+
+def _pack(files: FileTree) -> bytes:
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as compressed,
+        tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for path, (data, mode) in files.items():
+            entry = tarfile.TarInfo(f"package/{path}")
+            entry.size, entry.mode, entry.mtime = len(data), mode, _TIMESTAMP
+            archive.addfile(entry, io.BytesIO(data))
+    return packed.getvalue()
