@@ -1,9 +1,11 @@
 """`skillhall publish`: fifty skills, read back by programs that are not ours."""
 
+import gzip
 import io
 import json
 import subprocess
 import sys
+import tarfile
 import zipfile
 from hashlib import sha256
 from pathlib import Path
@@ -43,7 +45,7 @@ def test_publishing_again_changes_nothing(
     capsys.readouterr()
     assert run(["publish", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)["data"]
-    assert [one["changes"] for one in report["targets"]] == [[]] * 6
+    assert [one["changes"] for one in report["targets"]] == [[]] * 7
     assert report["versions"] == []
     assert read_tree(project) == before
 
@@ -66,6 +68,29 @@ def test_npm_installs_identical_skills(project: Path, skills: Files, tmp_path: P
     [tarball] = (project / "dist/npm").glob("*.tgz")
     call("npm", "install", "--offline", "--no-audit", "--no-fund", tarball, cwd=tmp_path)
     assert read_tree(tmp_path / "node_modules/@acme/skills/skills") == skills
+
+
+def test_tarfile_reads_identical_skills_from_the_oci_image(project: Path, skills: Files) -> None:
+    folder = project / "dist/oci"
+
+    def read_blob(descriptor: dict[str, str]) -> bytes:
+        data = (folder / "blobs" / descriptor["digest"].replace(":", "/")).read_bytes()
+        assert descriptor["digest"] == f"sha256:{sha256(data).hexdigest()}"
+        return data
+
+    [entry] = json.loads((folder / "index.json").read_bytes())["manifests"]
+    manifest = json.loads(read_blob(entry))
+    config = json.loads(read_blob(manifest["config"]))
+    found: Files = {}
+    for layer, diff_id in zip(manifest["layers"], config["rootfs"]["diff_ids"], strict=True):
+        data = gzip.decompress(read_blob(layer))
+        assert diff_id == f"sha256:{sha256(data).hexdigest()}"
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            for member in archive:
+                file = archive.extractfile(member)
+                assert file is not None
+                found[member.name.removeprefix("skills/")] = file.read(), bool(member.mode & 0o100)
+    assert found == skills
 
 
 def test_plugin_and_extension_have_identical_skills(project: Path, skills: Files) -> None:

@@ -27,6 +27,7 @@ python = {}
 npm = { name = "@acme/skills" }
 claude-plugin = {}
 gemini = {}
+oci = {}
 """
 
 

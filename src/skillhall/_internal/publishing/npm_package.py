@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-import tarfile
 from typing import TYPE_CHECKING
 
 from skillhall._internal.publishing.file_tree import FILE_MODE
 from skillhall._internal.publishing.publication import build_author
 from skillhall._internal.publishing.release_notes import render_readme
+from skillhall._internal.sources.archive.tar_writer import compress, pack_tar
 from skillhall._internal.strict_json import render_json
 
 if TYPE_CHECKING:
@@ -39,8 +37,10 @@ def render_npm_package(publication: Publication, name: str) -> FileTree:
         "README.md": (render_readme(publication), FILE_MODE),
         **publication.place_skills(_SKILLS_FOLDER),
     }
+    entries = ((f"package/{path}", data, mode) for path, (data, mode) in files.items())
+    tarball = compress(pack_tar(entries, _TIMESTAMP))
     file_name = name.removeprefix("@").replace("/", "-")
-    return {f"{file_name}-{publication.release.version}.tgz": (_pack(files), FILE_MODE)}
+    return {f"{file_name}-{publication.release.version}.tgz": (tarball, FILE_MODE)}
 
 
 def list_npm_losses(publication: Publication) -> Iterator[str]:
@@ -49,16 +49,3 @@ def list_npm_losses(publication: Publication) -> Iterator[str]:
         for path in skill.files:
             if path.rpartition("/")[2] == ".gitignore":
                 yield f"{skill.name}/{path}"
-
-
-def _pack(files: FileTree) -> bytes:
-    packed = io.BytesIO()
-    with (
-        gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as compressed,
-        tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,
-    ):
-        for path, (data, mode) in files.items():
-            entry = tarfile.TarInfo(f"package/{path}")
-            entry.size, entry.mode, entry.mtime = len(data), mode, _TIMESTAMP
-            archive.addfile(entry, io.BytesIO(data))
-    return packed.getvalue()

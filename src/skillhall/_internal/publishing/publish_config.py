@@ -34,6 +34,7 @@ class PublishTarget(StrEnum):
     NPM = "npm"
     CLAUDE_PLUGIN = "claude-plugin"
     GEMINI = "gemini"
+    OCI = "oci"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

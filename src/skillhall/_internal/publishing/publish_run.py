@@ -22,6 +22,7 @@ from skillhall._internal.publishing.agent_plugins import (
 from skillhall._internal.publishing.file_tree import EXECUTABLE_MODE, FILE_MODE, plan_folder
 from skillhall._internal.publishing.git_publisher import plan_repository
 from skillhall._internal.publishing.npm_package import list_npm_losses, render_npm_package
+from skillhall._internal.publishing.oci_image import render_oci_image
 from skillhall._internal.publishing.publication import Publication, PublishedSkill
 from skillhall._internal.publishing.publish_config import PublishTarget
 from skillhall._internal.publishing.python_wheel import render_python_wheel
@@ -153,6 +154,8 @@ def _plan_target(
         tree = render_python_wheel(publication, name)
     elif target is PublishTarget.NPM:
         tree = render_npm_package(publication, name)
+    elif target is PublishTarget.OCI:
+        tree = render_oci_image(publication)
     elif target is PublishTarget.CLAUDE_PLUGIN:
         tree = {**render_skill_repository(publication), **render_claude_manifests(publication)}
     else:

@@ -62,7 +62,7 @@ def command(
 ) -> CommandResult:
     """Write the skills of a project as packages, sites and repositories that others install from.
 
-    TARGET is static, git, python, npm, claude-plugin or gemini; by default all targets in the
+    TARGET is static, git, python, npm, claude-plugin, gemini or oci; by default all targets in the
     table [publish] of skillhall.toml. Nothing is uploaded. The command fails if validation rejects
     a skill, or a policy holds it.
     """
