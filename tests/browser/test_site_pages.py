@@ -46,6 +46,7 @@ def test_wide_tables_and_long_code_are_accessible(admin: BrowserSession, demo: D
         "/skill/style-handbook",
         "/skill/payments-api/edit-file?path=SKILL.md",
         f"{demo.board.path}/blocks/{demo.guide}/edit",
+        f"{demo.board.path}/read",
         "/account",
         "/skill/dev-setup",
     ]

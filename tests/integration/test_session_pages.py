@@ -70,7 +70,7 @@ def test_invalid_session_name_is_shown_in_the_form(server: RunningServer, name: 
 
 
 @pytest.mark.parametrize(
-    "path", ["", "/context", "/saved-states", "/settings", "/import", "/delete", "/add"]
+    "path", ["", "/read", "/context", "/saved-states", "/settings", "/import", "/delete", "/add"]
 )
 @pytest.mark.parametrize("identity", ["none", "%2e%2e", "%00", "%F0%9F%98%80"])
 def test_unknown_session_is_not_found(server: RunningServer, path: str, identity: str) -> None:

@@ -32,7 +32,13 @@ from skillhall._internal.web.assets import STATIC_PREFIX, serve_asset
 from skillhall._internal.web.page_request import SITE_KEY, PageHandler, PageRequest, redirect
 from skillhall._internal.web.playground import eval_case_pages, playground_pages
 from skillhall._internal.web.rendering import render_error
-from skillhall._internal.web.sessions import block_pages, board_pages, session_pages, template_pages
+from skillhall._internal.web.sessions import (
+    block_pages,
+    board_pages,
+    reading_pages,
+    session_pages,
+    template_pages,
+)
 from skillhall._internal.web.sessions import import_pages as session_imports
 from skillhall._internal.web.site import Site
 from skillhall._internal.web.skills import (
@@ -118,6 +124,7 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/session/{id}/copy", _SESSIONS, session_pages.duplicate, _DATABASE),
     ("GET", "/session/{id}/delete", _SESSIONS, session_pages.confirm_delete, _DATABASE),
     ("POST", "/session/{id}/delete", _SESSIONS, session_pages.delete, _DATABASE),
+    ("GET", "/session/{id}/read", _READ, reading_pages.show, _DATABASE),
     ("GET", "/session/{id}/context", _READ, session_pages.show_context, _DATABASE),
     ("GET", "/session/{id}/add", _SESSIONS, block_pages.show_new, _DATABASE),
     ("POST", "/session/{id}/add", _SESSIONS, block_pages.add, _DATABASE),

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from skillhall._internal.agents.agent_skills import AgentSkills
 from skillhall._internal.agents.chat.conversations import Conversations
 from skillhall._internal.agents.collection_skills import CollectionSkills
-from skillhall._internal.cache import PendingStore
+from skillhall._internal.cache import PendingStore, SizedCache
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
 from skillhall._internal.http.credentials import Credentials
 from skillhall._internal.http.thread_pool import WorkerPools
 from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
+from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
@@ -26,6 +27,8 @@ from skillhall._internal.workspace.workspace import LazyWorkspace
 
 if TYPE_CHECKING:
     from skillhall._internal.wiring.database import Accounts  # imports the database driver
+
+_MAX_CACHED_FINDINGS = 50_000
 
 
 @dataclass
@@ -52,6 +55,10 @@ class Site:
             self.collection.changes(SYSTEM_ACTOR),
             self.collection.system_ids,
             present_skills=self.collection.present_skills,
+        )
+        # Findings about the texts of blocks, by the digests of the texts.
+        self.block_findings = SizedCache[tuple[JudgedFinding, ...]](
+            _MAX_CACHED_FINDINGS, lambda findings: 1 + len(findings)
         )
         self.pending_session_imports: PendingStore[ImportChoices] = PendingStore()
         self.conversations = Conversations()

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SKILL_IMPORT
+from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
+from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.token_count import estimate_tokens
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillhall._internal.policy.effects import JudgedFinding
-    from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.storage.records import BlockContent
 
 LOCAL_SOURCE, UPLOAD_SOURCE, URL_SOURCE = "local", "upload", "url"
@@ -97,6 +98,15 @@ def read_candidate(bundle: Bundle) -> BlockCandidate:
         return candidate._replace(portable_session=read_portable_session(bundle))
     except SkillhallError as error:
         return candidate._replace(error=str(error))
+
+
+def find_risks(text: str) -> tuple[JudgedFinding, ...]:
+    """Return the warnings about the text of a block, by the rules for imported skills."""
+    data = text.encode("utf-8", "replace")
+    file = SkillFile(RelativePath.parse(SKILL_MD), len(data), executable=False, read=lambda: data)
+    findings = scan_bundle(Bundle("", {SKILL_MD: file}), Frontmatter({}))
+    judged = SKILL_IMPORT.load_policy.judge(finding._replace(path="") for finding in findings)
+    return tuple(finding for finding in judged if finding.effect is not Effect.ACCEPT)
 
 
 def filter_accepted(candidates: Sequence[BlockCandidate]) -> list[BlockCandidate]:

@@ -8,12 +8,15 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from skillhall._internal.policy.effects import JudgedFinding
+from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.web.page_request import PageRequest, on_error, parse_number, redirect
 from skillhall._internal.web.rendering import render
 from skillhall._internal.workspace import Block, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 from skillhall._internal.workspace.compiled_context import Spending, compute_spending
 from skillhall._internal.workspace.ordering import BlockPlacement
+from skillhall._internal.workspace.skill_blocks import find_risks
 from skillhall._internal.workspace.validation import parse_zone
 
 CARDS_PER_ZONE = 20  # shown at first
@@ -107,9 +110,11 @@ def show(request: PageRequest) -> Response:
         zone_blocks = [block for block in shown if block.zone is zone]
         largest = _find_largest((b for b in blocks if b.zone is zone), spending[zone])
         zones.append(_build_zone(zone_blocks, zone, board_filter, spending[zone], largest))
+    total_largest = _find_largest(blocks, spending[None])
+    cards = [card for zone in zones for card in zone.cards]
     # The error is shown on its card, or above the board if the card is not shown.
     failed_id = request.path_params.get("block") if request.error else None
-    is_on_card = any(card.block.id == failed_id for zone in zones for card in zone.cards)
+    is_on_card = any(card.block.id == failed_id for card in cards)
     return render(
         request,
         "board.html",
@@ -117,7 +122,11 @@ def show(request: PageRequest) -> Response:
         session=session,
         zones=zones,
         total=spending[None],
-        largest=_find_largest(blocks, spending[None]),
+        largest=total_largest,
+        shares=_compute_shares(
+            (total_largest, spending[None]), *((z.largest, z.spending) for z in zones)
+        ),
+        warnings={card.block.id: len(find_warnings(request, card.block)) for card in cards},
         board_filter=board_filter,
         order_urls=[
             board_filter._replace(sort=sort).board_url(session_id) for sort in ("", "tokens")
@@ -171,6 +180,13 @@ def block_name(request: PageRequest, block: Block) -> str:
     return block_title(block)[0] or request.translations(f"type.{block.content.type}")
 
 
+def find_warnings(request: PageRequest, block: Block) -> tuple[JudgedFinding, ...]:
+    """Return the warnings about the text of a block."""
+    text = block.content.text
+    key = sha256_hex(text.encode("utf-8"))
+    return request.site.block_findings.get_or_create(key, lambda: find_risks(text))
+
+
 def block_title(block: Block) -> tuple[str, str]:
     """Return title and excerpt: a skill's name and description, else the first lines."""
     skill = block.content.skill
@@ -195,6 +211,17 @@ def _find_largest(blocks: Iterable[Block], spending: Spending) -> tuple[LargeBlo
         LargeBlock(block.id, block_title(block)[0], block.content.type, block.content.tokens)
         for block in largest
     )
+
+
+def _compute_shares(
+    *budgets: tuple[tuple[LargeBlock, ...], Spending],
+) -> dict[str, float]:
+    """Return the shares that the largest blocks take of a budget, by block id."""
+    return {
+        block.id: Spending(block.tokens, spending.budget).share
+        for largest, spending in budgets
+        for block in largest
+    }
 
 
 def _build_zone(

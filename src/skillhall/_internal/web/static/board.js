@@ -223,6 +223,16 @@ function findSlot(link) {
   return link.closest(".editor-slot") ?? link.closest(".block").querySelector(".editor-slot");
 }
 
+// Unchanged editors close by a click elsewhere, unless it ends a selection of their text.
+let pressedPath = [];
+document.addEventListener("pointerdown", (event) => { pressedPath = event.composedPath(); });
+document.addEventListener("click", (event) => {
+  const path = [...event.composedPath(), ...pressedPath];
+  for (const slot of document.querySelectorAll('.editor-slot:has(form:not([aria-busy="true"]))')) {
+    if (!path.includes(slot) && !isUnsaved(slot.querySelector("form"))) clearSlot(slot);
+  }
+});
+
 document.addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll(".menu[open]")) {
     if (!menu.contains(event.target) || event.target.closest("a, button")) menu.open = false;
