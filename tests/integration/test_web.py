@@ -15,6 +15,7 @@ from jinja2 import meta
 
 from skillhall._internal import web
 from skillhall._internal.asgi import Services
+from skillhall._internal.hints import DOCS_URL
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
@@ -117,7 +118,26 @@ def test_pages_have_strict_csp_and_no_inline_code(server: RunningServer, path: s
         assert not any(name.startswith("on") for name in attributes)
         assert tag != "script" or (attributes.get("src") or "").startswith("/static/")
         url = attributes.get("href") or attributes.get("src") or ""
-        assert not url.startswith(("http:", "https:", "//"))
+        # The only link to another host; nothing is loaded from it.
+        is_docs_link = (tag, url) == ("a", f"{DOCS_URL}/")
+        assert is_docs_link or not url.startswith(("http:", "https:", "//"))
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [("en", "Something went wrong on the server."), ("zh", "服务器出错了。")]
+)
+def test_unexpected_error_page_offers_a_retry_and_hides_the_cause(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch, language: str, text: str
+) -> None:
+    monkeypatch.setattr(FactCache, "progress", property(lambda _: 1 // 0))
+    headers = {**HTML, "Accept-Language": language}
+    reply = server.request("GET", "/skills", headers=headers)
+    page = reply.body.decode()
+    assert (reply.status, reply.headers["Content-Security-Policy"]) == (500, CSP)
+    assert text in page
+    assert ("a", {"class": "button", "href": "/skills"}) in Tags(page).tags
+    assert reply.headers["X-Request-ID"] in page
+    assert "division" not in page
 
 
 @pytest.mark.parametrize(
@@ -356,6 +376,7 @@ def test_read_token_sees_pages_but_changes_nothing(
         reply = send(locked, path, cookie, id="new", name="new", description="New.")
         assert (reply.status, reply.headers["Content-Type"]) == (403, "text/html; charset=utf-8")
     assert "&#39;admin&#39;" in reply.body.decode()
+    assert ("a", {"class": "button", "href": "/account"}) in Tags(reply.body.decode()).tags
     assert [item.name for item in (run_directory / ".agents/skills").iterdir()] == ["pdf"]
     assert send(locked, "/settings", cookie, theme="dark").status == 303
     assert send(locked, "/sign-out", cookie).status == 303

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from skillhall._internal.hints import find_hint
+from skillhall._internal.hints import DOCS_URL, find_hint
 from skillhall._internal.http.errors import error_headers, error_status
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import REQUEST_ID_KEY
@@ -160,6 +160,7 @@ def jinja_environment() -> Environment:
     environment.globals |= {
         "asset": asset_url,
         "block_types": BLOCK_TYPES,
+        "docs_url": DOCS_URL,
         "code_descriptions": CODE_DESCRIPTIONS,
         "zones": Zone,
         "languages": LANGUAGES,
