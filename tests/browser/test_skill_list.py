@@ -156,3 +156,20 @@ def test_list_with_selection_and_preview_is_accessible(
     assert axe_visitor.find_accessibility_problems() == []
     axe_visitor.open_page("/skills/selected/delete?skill=axe-one&skill=shipped")
     assert axe_visitor.find_accessibility_problems() == []
+
+
+def test_view_is_saved_opened_and_deleted(either: BrowserSession) -> None:
+    page = either.open_page("/skills?q=pdf&sort=tokens")
+    page.locator("summary", has_text="Saved views").click()
+    page.get_by_label("Name of this view").fill("By size")
+    page.get_by_label("Name of this view").press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("View saved: By size")
+    either.open_page("/skills")
+    page.locator("summary", has_text="Saved views").click()
+    page.get_by_role("link", name="By size").click()
+    expect(page.get_by_label("Search", exact=False).first).to_have_value("pdf")
+    assert page.url.endswith("/skills?q=pdf&sort=tokens")
+    page.locator("summary", has_text="Saved views").click()
+    page.get_by_role("button", name="Delete By size").click()
+    expect(page.get_by_role("status").first).to_contain_text("View deleted: By size")
+    expect(page.get_by_role("link", name="By size")).to_have_count(0)

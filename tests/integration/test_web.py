@@ -96,6 +96,7 @@ PAGES = [
     "/skills?q=pdf&source=user&sort=name&page=7",
     "/skills/add",
     "/skills/import",
+    "/skills/recent",
     "/skill/pdf",
     "/skill/shipped",
     "/skill/pdf/edit",
@@ -512,3 +513,24 @@ def test_metrics_label_pages_by_route(
     metrics = server.request("GET", "/metrics").body.decode()
     assert 'skillhall_requests_total{method="GET",route="/skill/{id}",status="200"} 1.0' in metrics
     assert 'skillhall_requests_total{method="HEAD",route="/static/{path}",status="200"}' in metrics
+
+
+def test_recent_changes_are_undone_newest_first(server: RunningServer, run_directory: Path) -> None:
+    def read_page(path: str = "/skills/recent") -> str:
+        return server.request("GET", path, headers=HTML).body.decode()
+
+    assert "No recent changes" in read_page()
+    fields = (a for tag, a in Tags(read_page("/skill/pdf/edit")).tags if tag == "input")
+    digest = next(field["value"] for field in fields if field.get("name") == "digest")
+    edit = {"digest": digest or "", "name": "pdf", "description": "New.", "body": "New."}
+    assert send(server, "/skill/pdf/edit", None, **edit).status == 303
+    assert send(server, "/skill/pdf/delete").status == 303
+    page = read_page()
+    assert page.index("Deleted <strong>") < page.index("Changed <strong>")
+    assert "Undo the newer change first" in page
+    for _ in range(2):
+        forms = (a.get("action") for tag, a in Tags(read_page()).tags if tag == "form")
+        (undo,) = (url for url in forms if url and url.startswith("/changes/"))
+        assert send(server, undo).status == 303
+        assert (run_directory / ".agents/skills/pdf/SKILL.md").exists()
+    assert "No recent changes" in read_page()

@@ -62,6 +62,16 @@ class SkillChangeResult(NamedTuple):
     change_id: str
 
 
+class RecentChange(NamedTuple):
+    """A recorded change."""
+
+    id: str
+    verb: Verb
+    time: str
+    skill_ids: tuple[str, ...]
+    is_latest: bool  # no newer change is about one of its skills
+
+
 @dataclass(frozen=True, slots=True)
 class SkillStoreChanges:
     """Undoable operations on user skills, by an actor, recorded in the audit log.
@@ -210,6 +220,19 @@ class SkillStoreChanges:
         """Whether the skill exists and a change to it could be undone."""
         present = self.store.files(identity)
         return bool(self.data_directory) and present is not None and not present.findings
+
+    def list_recent(self) -> tuple[RecentChange, ...]:
+        """Return the recorded changes, newest first. Raises: OSError."""
+        if not self.data_directory:
+            return ()
+        recent: list[RecentChange] = []
+        newer: set[str] = set()
+        for change in self._open_history().changes():
+            ids = tuple(change.entries)
+            is_latest = newer.isdisjoint(ids)
+            recent.append(RecentChange(change.id, change.verb, change.time, ids, is_latest))
+            newer.update(ids)
+        return tuple(recent)
 
     def undo(self, change_id: str) -> HistoryChange:
         """Undo a change and return it; its entries are keyed by skill id.

@@ -65,7 +65,10 @@ _PageThatWaits: TypeAlias = tuple[str, str, Action | None, PageHandler, Work]
 # for if not only for the disk.
 ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("GET", "/skills", _READ, list_pages.list_skills),
+    ("GET", "/skills/recent", _WRITE, edit_pages.show_changes, _STORE),
     ("GET", "/skills/changes", _READ, list_pages.check_for_changes),
+    ("POST", "/skills/views/save", _READ, list_pages.save_view),
+    ("POST", "/skills/views/delete", _READ, list_pages.delete_view),
     ("GET", "/skills/export.csv", _READ, list_pages.export_csv),
     ("GET", "/skills/export.json", _READ, list_pages.export_json),
     ("GET", "/skills/selected/export", _READ, selection_pages.export_selected),

@@ -124,6 +124,12 @@ def delete(request: PageRequest) -> Response:
     return request.redirect("/skills", "deleted", skill_id, change)
 
 
+def show_changes(request: PageRequest) -> Response:
+    """Show the last changes to user skills, which can be undone."""
+    changes = request.collection.changes(request.actor).list_recent()
+    return render(request, "recent.html", changes=changes)
+
+
 def undo(request: PageRequest) -> Response:
     """Undo a change."""
     undone = request.collection.changes(request.actor).undo(request.path_params["id"])

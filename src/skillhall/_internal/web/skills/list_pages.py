@@ -1,6 +1,6 @@
 """Pages about many skills: the list with its filters, and exports of it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, Self
 from urllib.parse import urlencode
@@ -19,11 +19,19 @@ from skillhall._internal.skill_store.skill_table import (
     FacetValue,
     SkillQuery,
 )
-from skillhall._internal.web.page_request import PageRequest, parse_number
+from skillhall._internal.web.page_request import PageRequest, on_error, parse_number
 from skillhall._internal.web.rendering import render
+from skillhall._internal.web.skills.saved_views import (
+    MAX_VIEW_NAME,
+    VIEWS_COOKIE,
+    SavedView,
+    decode_views,
+    encode_views,
+)
 
 ROWS_PER_PAGE = 50
 MAX_SKIPPED_SHOWN = 20  # above the table; /sources/skipped lists more
+_VIEWS_LIFETIME = 400 * 24 * 60 * 60  # seconds; browsers keep no cookie for longer
 VALUES_SHOWN = 8  # of one facet; the others are folded
 COLUMNS = ("name", "source", "risk", "tokens", "files", "findings")
 
@@ -73,6 +81,15 @@ class ListView(NamedTuple):
     def page_url(self, page: int) -> str:
         """URL of another page."""
         return self._build_url("/skills", self.query, page)
+
+    @property
+    def is_default(self) -> bool:
+        """Whether the list is neither searched, filtered nor sorted."""
+        return not self.query.parameters
+
+    def saved_view_url(self, action: str) -> str:
+        """URL of an action on the saved views, which then shows this view again."""
+        return self._build_url(f"/skills/views/{action}", self.query, self.page)
 
     def export_url(self, kind: str) -> str:
         """URL that downloads all skills of the list."""
@@ -132,6 +149,8 @@ def list_skills(request: PageRequest) -> Response:
         last=start + len(rows),
         view=view,
         columns=COLUMNS,
+        saved_views=_read_views(request),
+        max_view_name=MAX_VIEW_NAME,
         facets=[facet for facet in facets if facet.values],
         selected=[
             (facet.name, value.value, label)
@@ -148,6 +167,22 @@ def list_skills(request: PageRequest) -> Response:
         skipped_total=len(snapshot.skipped),
         progress=collection.facts.progress,  # of counting tokens; None if it is complete
     )
+
+
+@on_error(list_skills)
+def save_view(request: PageRequest) -> Response:
+    """Save the current view under a name, which replaces a view with the same name."""
+    view = SavedView.build(request.field("name"), ListView.from_request(request).query)
+    others = (one for one in _read_views(request) if one.name != view.name)
+    return _store_views(request, (*others, view), "view_saved", view.name)
+
+
+@on_error(list_skills)
+def delete_view(request: PageRequest) -> Response:
+    """Delete a saved view."""
+    name = request.field("name")
+    others = (one for one in _read_views(request) if one.name != name)
+    return _store_views(request, others, "view_deleted", name)
 
 
 def check_for_changes(request: PageRequest) -> Response:
@@ -172,6 +207,19 @@ def export_json(request: PageRequest) -> Response:
     rows = _serialize_view(request)
     data = encode_json({"skills": rows, "total": len(rows)})
     return _download(data, "application/json", "skills.json")
+
+
+def _read_views(request: PageRequest) -> tuple[SavedView, ...]:
+    return decode_views(request.cookies.get(VIEWS_COOKIE, ""))
+
+
+def _store_views(
+    request: PageRequest, views: Iterable[SavedView], notice: str, name: str
+) -> Response:
+    text = encode_views(views)
+    response = request.redirect(ListView.from_request(request).url, notice, name)
+    request.add_cookie(response, VIEWS_COOKIE, text, _VIEWS_LIFETIME)
+    return response
 
 
 def _build_rows(
