@@ -219,17 +219,17 @@ def detect_agents(home: str, project: str, variables: Mapping[str, str]) -> list
         for agent in AGENTS.values()
         if any(
             path is not None and os.path.exists(path)
-            for path in (_resolve_folder(mark, home, project, variables) for mark in agent.markers)
+            for path in (resolve_folder(mark, home, project, variables) for mark in agent.markers)
         )
     ]
 
 
 def resolve_user_folder(agent: CodingAgent, home: str, variables: Mapping[str, str]) -> str | None:
     """Return the absolute path of the agent's user folder; `None` if it has none."""
-    return _resolve_folder(agent.user_folder, home, home, variables) if agent.user_folder else None
+    return resolve_folder(agent.user_folder, home, home, variables) if agent.user_folder else None
 
 
-def _resolve_folder(
+def resolve_folder(
     folder: str, home: str, project: str, variables: Mapping[str, str]
 ) -> str | None:
     """Return the absolute path of a table entry; `None` if its variable is not set."""

@@ -1,0 +1,1 @@
+"""Entries for `skillhall mcp` in the configuration files of MCP clients."""
