@@ -12,6 +12,7 @@ from fastmcp.client.transports import StdioTransport
 from fastmcp.skills import SkillsClientExtension
 from fastmcp.skills._snapshot import parse_frontmatter
 from fastmcp.skills.models import Skill, SkillResource
+from fastmcp.utilities.skills import download_skill
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextResourceContents
 
@@ -97,3 +98,16 @@ def test_fastmcp_client_lists_and_reads_skills(tmp_path: Path) -> None:
     assert result["repaired"] == REPAIRED.decode()
     assert result["unknown"] == {"code": "not_found", "uri": "skill://unknown/SKILL.md"}
     assert result["unverifiable"] == {"code": "invalid_skill", "uri": "skill://repaired/SKILL.md"}
+
+
+def test_fastmcp_downloads_a_skill_by_its_manifest(tmp_path: Path) -> None:
+    make_skill(tmp_path / "skills", "pdf", files={"scripts/a.bin": b"\0\xff"})
+
+    async def download() -> Path:
+        arguments = ["-m", "skillhall", "mcp", str(tmp_path / "skills")]
+        async with Client(StdioTransport(sys.executable, arguments)) as client:
+            return await download_skill(client, "pdf", tmp_path / "copy")
+
+    copy = asyncio.run(asyncio.wait_for(download(), DEADLINE))
+    for path in ("SKILL.md", "scripts/a.bin"):
+        assert (copy / path).read_bytes() == (tmp_path / "skills/pdf" / path).read_bytes()

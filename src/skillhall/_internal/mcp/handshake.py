@@ -28,6 +28,7 @@ INSTRUCTIONS: Final = (
     "load the skill (load_skill) and follow it. Read its other files with read_skill_file."
 )
 _CAPABILITIES: Final = {
+    "completions": {},
     "prompts": {"listChanged": True},
     "resources": {"listChanged": True, "subscribe": True},
     "tools": {"listChanged": True},

@@ -8,14 +8,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from skillhall._internal.mcp.serializers import serialize_page
+from mcp_types import PromptReference
+
+from skillhall._internal.mcp.errors import build_invalid_params
+from skillhall._internal.mcp.serializers import serialize_completion, serialize_page
 from skillhall._internal.mcp.skill_index import CURSOR_PREFIX, find_start
 from skillhall._internal.prompt_server.prompt_model import serialize_prompt
 from skillhall._internal.prompt_server.skills_as_prompts import SkillPrompts
+from skillhall._internal.render.escape import to_single_line
 from skillhall.errors import PromptNotFound
 
 if TYPE_CHECKING:
-    from mcp_types import GetPromptRequestParams, PaginatedRequestParams
+    from mcp_types import CompleteRequestParams, GetPromptRequestParams, PaginatedRequestParams
 
     from skillhall._internal.catalog.skill_view import SkillProvider
     from skillhall._internal.mcp.serializers import JsonObject
@@ -56,6 +60,21 @@ class PromptSource:
                 return serialize_page("prompts", rows, f"{CURSOR_PREFIX}{rows[-1]['name']}")
             rows.append(serialize_prompt(prompt))
         return serialize_page("prompts", rows, None)
+
+    def complete(self, params: CompleteRequestParams) -> JsonObject:
+        """Return no values: the arguments of prompts are free text.
+
+        Raises: PromptNotFound (also for prompts with files), MCPError for an unknown argument,
+        PromptsSourceError.
+        """
+        name = params.ref.name if isinstance(params.ref, PromptReference) else ""
+        prompt = self.current().summary(name)
+        if prompt.has_files:
+            raise PromptNotFound(name)
+        if params.argument.name not in [argument.name for argument in prompt.arguments]:
+            problem = f"unknown argument: {to_single_line(params.argument.name[:80])!r}"
+            raise build_invalid_params(problem, "invalid_argument")
+        return serialize_completion((), "", 0)
 
     def get(self, params: GetPromptRequestParams) -> JsonObject:
         """Return a prompt with its arguments filled in.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from datetime import UTC, datetime
 from mimetypes import MimeTypes
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,7 +12,7 @@ from skillhall._internal.catalog.skill_paths import build_uri
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from skillhall._internal.catalog.manifests import Manifest, ManifestFile
     from skillhall._internal.catalog.skill_view import ViewedSkill
@@ -57,6 +58,15 @@ def serialize_page(key: str, rows: Sequence[JsonObject], next_cursor: str | None
     if next_cursor is not None:
         result["nextCursor"] = next_cursor
     return with_ttl(result, LIST_TTL_MS)
+
+
+def serialize_completion(values: Iterable[str], typed: str, limit: int) -> JsonObject:
+    """Return the values that start with the typed text, then those that contain it."""
+    text, found = typed.casefold(), sorted({*values})
+    starting = [value for value in found if value.casefold().startswith(text)]
+    matching = starting + [value for value in found if value.casefold().find(text) > 0]
+    total = len(matching)
+    return {"completion": {"values": matching[:limit], "total": total, "hasMore": total > limit}}
 
 
 def serialize_skill(
@@ -118,6 +128,13 @@ def serialize_contents(uri: str, path: str, data: bytes) -> JsonObject:
         blob = base64.b64encode(data).decode("ascii")
         return {"uri": uri, "mimeType": media_type or "application/octet-stream", "blob": blob}
     return {"uri": uri, "mimeType": media_type or "text/plain", "text": text}
+
+
+def serialize_fastmcp_manifest(uri: str, row: ViewedSkill, manifest: Manifest) -> JsonObject:
+    """Return the content of the manifest that FastMCP's client reads."""
+    files = [{"path": file.path, "size": file.size, "hash": file.digest} for file in manifest.files]
+    text = json.dumps({"skill": row.skill.name, "files": files}, ensure_ascii=False, indent=2)
+    return {"uri": uri, "mimeType": "application/json", "text": text}
 
 
 def _guess_media_type(path: str) -> str | None:

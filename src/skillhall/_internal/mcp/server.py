@@ -13,9 +13,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     METHOD_NOT_FOUND,
     CallToolRequestParams,
+    CompleteRequestParams,
     GetPromptRequestParams,
     NotificationParams,
     PaginatedRequestParams,
+    PromptReference,
     ReadResourceRequestParams,
     SubscribeRequestParams,
     SubscriptionsListenRequestParams,
@@ -32,7 +34,12 @@ from skillhall._internal.mcp.errors import build_invalid_params, to_mcp_error
 from skillhall._internal.mcp.handshake import INSTRUCTIONS, SERVER_NAME
 from skillhall._internal.mcp.prompt_handlers import PromptSource
 from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
-from skillhall._internal.mcp.skill_index import DirectoryParams, SkillIndex, SkillParams
+from skillhall._internal.mcp.skill_index import (
+    RESOURCE_TEMPLATE,
+    DirectoryParams,
+    SkillIndex,
+    SkillParams,
+)
 from skillhall._internal.mcp.subscriptions import MIN_POLL_INTERVAL, Subscriptions
 from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.skill.token_count import estimate_tokens
@@ -57,6 +64,7 @@ EXTENSION = "io.modelcontextprotocol/skills"
 EXTENSION_METHODS = ("skills/list", "skills/get", "resources/directory/read")
 # The action that a user needs for each method and tool. One without an action is not served.
 METHOD_ACTIONS = {
+    "completion/complete": Action.READ,
     "prompts/list": Action.READ,
     "prompts/get": Action.READ,
     "resources/list": Action.READ,
@@ -76,12 +84,6 @@ TOOL_ACTIONS = {
     "search_skills": Action.READ,
     "load_skill": Action.READ,
     "read_skill_file": Action.READ,
-}
-_RESOURCE_TEMPLATE = {
-    "uriTemplate": "skill://{+skill_path}/{+file}",
-    "name": "skill-file",
-    "title": "A file of a skill",
-    "description": "Any file of any skill. SKILL.md contains the instructions of the skill.",
 }
 _TOOL_TITLES = {
     "list_skills": "List skills",
@@ -165,13 +167,14 @@ class SkillServer(Server[None]):
 
     def _add_handlers(self) -> None:
         index, prompts, add = self.index, self._prompts, self._add_handler
-        templates = with_ttl({"resourceTemplates": [_RESOURCE_TEMPLATE]}, LIST_TTL_MS)
+        templates = with_ttl({"resourceTemplates": [RESOURCE_TEMPLATE]}, LIST_TTL_MS)
         blocking, paginated = self._add_blocking_handler, PaginatedRequestParams
         blocking("prompts/list", paginated, prompts.list_page)
         blocking("prompts/get", GetPromptRequestParams, prompts.get)
         add("resources/list", paginated, partial(self._list_page, "resources"))
         blocking("resources/templates/list", paginated, lambda _: templates)
         blocking("resources/read", ReadResourceRequestParams, index.read_resource)
+        blocking("completion/complete", CompleteRequestParams, self._complete)
         blocking("tools/list", paginated, partial(_list_tools, index))
         blocking("tools/call", CallToolRequestParams, self._call_tool)
         add("skills/list", paginated, partial(self._list_page, "skills"))
@@ -214,8 +217,10 @@ class SkillServer(Server[None]):
                 result = await handler(ctx, request)
             except Exception as error:  # noqa: BLE001 - clients never see a traceback
                 raise to_mcp_error(error, getattr(request, "uri", None)) from None
-            # Protocol 2026 requires the type; the SDK removes it for earlier versions.
-            return {"resultType": "complete", **result} if isinstance(result, dict) else result
+            is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+            if isinstance(result, dict) and is_modern:  # strict clients of earlier ones reject it
+                return {"resultType": "complete", **result}
+            return result
 
         self.add_request_handler(method, params, handle)
 
@@ -226,6 +231,10 @@ class SkillServer(Server[None]):
         if page is None:
             page = await self._workers.run(self.index.get_page, kind, params.cursor)
         return page
+
+    def _complete(self, params: CompleteRequestParams) -> JsonObject:
+        is_prompt = isinstance(params.ref, PromptReference)
+        return self._prompts.complete(params) if is_prompt else self.index.complete(params)
 
     def _call_tool(self, params: CallToolRequestParams) -> JsonObject:
         """Return the result of a tool call.

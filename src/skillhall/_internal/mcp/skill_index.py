@@ -9,16 +9,18 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import unquote
 
-from mcp_types import PaginatedRequestParams, RequestParams
+from mcp_types import PaginatedRequestParams, RequestParams, ResourceTemplateReference
 
 from skillhall._internal.cache import TTL_FACTOR, AdaptiveCache
 from skillhall._internal.catalog.manifests import ManifestCache, explain_exclusion
-from skillhall._internal.catalog.skill_paths import SCHEME, quote_segment, split_uri
+from skillhall._internal.catalog.skill_paths import SCHEME, build_uri, quote_segment, split_uri
 from skillhall._internal.catalog.skill_view import VersionProvider
 from skillhall._internal.mcp.errors import LOG, build_invalid_params, quote_uri
 from skillhall._internal.mcp.serializers import (
+    serialize_completion,
     serialize_contents,
     serialize_directory,
+    serialize_fastmcp_manifest,
     serialize_page,
     serialize_resource,
     serialize_skill,
@@ -30,7 +32,7 @@ from skillhall.errors import SkillFileNotFound
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcp_types import ReadResourceRequestParams
+    from mcp_types import CompleteRequestParams, ReadResourceRequestParams
 
     from skillhall._internal.catalog.manifests import Manifest
     from skillhall._internal.catalog.skill_view import SkillProvider, SkillView, ViewedSkill
@@ -41,7 +43,16 @@ ListKind: TypeAlias = Literal["skills", "resources"]
 SKILLS_PAGE_SIZE = 100
 RESOURCES_PAGE_SIZE = 200  # plus the remaining files of the last skill
 DIRECTORY_PAGE_SIZE = 500
+MAX_COMPLETIONS = 100  # in the protocol
+# FastMCP's client reads this file of a skill to download it. It is in no list.
+FASTMCP_MANIFEST = "_manifest"
 CURSOR_PREFIX = "after:"
+RESOURCE_TEMPLATE = {
+    "uriTemplate": "skill://{+skill_path}/{+file}",
+    "name": "skill-file",
+    "title": "A file of a skill",
+    "description": "Any file of any skill. SKILL.md contains the instructions of the skill.",
+}
 # Seconds for which the digests in a page are not compared with the disk. New, removed and changed
 # SKILL.md files rebuild the pages at once, and `skills/get` always compares.
 MIN_PAGE_TTL = 5.0
@@ -119,6 +130,19 @@ class IndexView:
         if found is None:
             raise build_invalid_params(f"resource not found: {quote_uri(uri)}")
         return found
+
+    def list_completions(self, argument: str, skill_path: str) -> Iterator[str]:
+        """Yield the values of a variable of `RESOURCE_TEMPLATE`.
+
+        Files are those of the skill at `skill_path`.
+        """
+        if argument == "skill_path":
+            yield from self._paths
+        elif argument == "file":
+            row = self._by_path.get(skill_path)
+            manifest = None if row is None else self.read_manifest(row)
+            for file in manifest.files if manifest else ():
+                yield build_uri("", file.path).removeprefix(f"{SCHEME}/")
 
     def list_children(self, uri: str) -> Iterator[JsonObject]:
         """Yield the children of a directory, and the skills below it; entries may repeat.
@@ -224,6 +248,9 @@ class SkillIndex:
         try:
             data = view.skill_view.read_file(row, file)
         except SkillFileNotFound:
+            manifest = view.read_manifest(row, fresh=True) if file == FASTMCP_MANIFEST else None
+            if manifest is not None:
+                return with_ttl({"contents": [serialize_fastmcp_manifest(uri, row, manifest)]})
             raise build_invalid_params(f"resource not found: {quote_uri(uri)}") from None
         return with_ttl({"contents": [serialize_contents(uri, file, data)]})
 
@@ -243,6 +270,21 @@ class SkillIndex:
         end = start + DIRECTORY_PAGE_SIZE
         next_cursor = f"{CURSOR_PREFIX}{uris[end - 1]}" if end < len(uris) else None
         return serialize_page("resources", [children[uri] for uri in uris[start:end]], next_cursor)
+
+    def complete(self, params: CompleteRequestParams) -> JsonObject:
+        """Return values of a template's variable that start with, or else contain, the typed text.
+
+        Raises: MCPError for an unknown template.
+        """
+        if not isinstance(params.ref, ResourceTemplateReference):
+            raise build_invalid_params("not a resource template", "invalid_argument")
+        if params.ref.uri != RESOURCE_TEMPLATE["uriTemplate"]:
+            raise build_invalid_params(f"unknown resource template: {quote_uri(params.ref.uri)}")
+        known = params.context.arguments if params.context and params.context.arguments else {}
+        values = self._view_cache.get().list_completions(
+            params.argument.name, known.get("skill_path", "")
+        )
+        return serialize_completion(values, params.argument.value, MAX_COMPLETIONS)
 
     def compute_file_state(self, uri: str) -> str:
         """Return a string that changes with the file; "" if it cannot be served."""
