@@ -11,6 +11,7 @@ This needs Python 3.11 or newer, and pip, or uv on PATH.
     python3 dev.py unit [ARGS]     run only the unit tests
     python3 dev.py golden [ARGS]   rewrite the expected files: tests/golden, docs/reference
     python3 dev.py bench [ARGS]    run the benchmarks
+    python3 dev.py conformance     run the official MCP conformance suite; needs Node.js 22
     python3 dev.py docs [build]    build the documentation site and serve it, or only build it
     python3 dev.py release X.Y.Z   make a release candidate: version, changelog, tag, files
     python3 dev.py lock [ARGS]     regenerate the locked requirements; --upgrade uses new versions
@@ -376,6 +377,9 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "unit": lambda *arguments: steps(["pytest", "tests/unit", *arguments]),
     "golden": golden,
     "bench": lambda *arguments: start([BIN / "python", "-m", "benchmarks", *arguments]),
+    "conformance": lambda *arguments: start(
+        [BIN / "python", "-m", "tools.mcp_conformance", *arguments]
+    ),
     "docs": lambda *arguments: start([BIN / "python", "-m", "tools.site", *arguments]),
     "release": lambda *arguments: start([BIN / "python", "-m", "tools.release", *arguments]),
     "lock": lock,

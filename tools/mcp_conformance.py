@@ -75,7 +75,6 @@ NOT_APPLICABLE = {
     "input-required-result-request-state": NO_INPUT,
     "input-required-result-result-type": NO_INPUT,
     "input-required-result-tampered-state": NO_INPUT,
-    "input-required-result-unsupported-methods": NO_INPUT,
     "input-required-result-validate-input": NO_INPUT,
 }
 # Checks of an applicable scenario that need tools of the reference server.
@@ -173,21 +172,21 @@ def report(results: dict[str, list[dict[str, Any]]]) -> int:
         if name in NOT_APPLICABLE:
             print(f"not applicable  {name}: {NOT_APPLICABLE[name]}")
             continue
-        counts = Counter(
-            "NOT APPLICABLE"
-            if check["id"] in NOT_APPLICABLE_CHECKS and check["status"] == "FAILURE"
-            else check["status"]
-            for check in checks
-        )
+        for check in checks:
+            # A check that could be made counts, whatever its id.
+            is_untestable = (check.get("details") or {}).get("untestable") is True
+            if check["id"] in NOT_APPLICABLE_CHECKS and is_untestable:
+                check["status"] = "NOT APPLICABLE"
+                check["errorMessage"] = NOT_APPLICABLE_CHECKS[check["id"]]
+        counts = Counter(check["status"] for check in checks)
         totals += counts
         has_failed = bool(counts["FAILURE"]) or not counts["SUCCESS"]
         failed += [name] if has_failed else []
         print(f"{'FAILED' if has_failed else 'passed':14}  {name}: {_format(counts)}")
         for check in checks:
-            if check["status"] in ("FAILURE", "WARNING"):
-                reason = NOT_APPLICABLE_CHECKS.get(check["id"])
-                text = f"not applicable: {reason}" if reason else check.get("errorMessage", "")
-                print(f"{'':16}{check['status']} {check['id']}: {text}")
+            if check["status"] not in ("SUCCESS", "INFO"):
+                status = check["status"].lower()
+                print(f"{'':16}{status} {check['id']}: {check.get('errorMessage', '')}")
     applicable = len(results) - len(NOT_APPLICABLE.keys() & results.keys())
     print(f"{len(results)} scenarios, {applicable} applicable, {len(failed)} failed")
     print(f"checks: {_format(totals)}")
