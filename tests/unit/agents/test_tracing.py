@@ -9,8 +9,13 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.agents.tracing import span
+from skillhall._internal.fs.handles import FolderHandle
+from skillhall._internal.policy.folder_walk_rules import ScanPolicy
+from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from tests.support.agents import make_agent
 from tests.support.skills import make_skill
+
+UNSET, ERROR = trace.StatusCode.UNSET, trace.StatusCode.ERROR
 
 
 @pytest.fixture
@@ -28,6 +33,7 @@ def test_tool_call_span_has_names_but_no_content(
 ) -> None:
     make_skill(tmp_path / "skills", "pdf")
     tools = AgentTools(make_agent(tmp_path))
+    digest = open_bundle(FolderHandle(str(tmp_path / "skills"), "pdf"), ScanPolicy()).digest()
     tools.call("load_skill", {"name": "pdf"})
     tools.call("load_skill", {"name": "secret text"})
     loaded, failed = exporter.get_finished_spans()
@@ -35,6 +41,9 @@ def test_tool_call_span_has_names_but_no_content(
     assert loaded.attributes is not None
     tokens = loaded.attributes["skillhall.tokens"]
     assert dict(loaded.attributes) == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.type": "function",
+        "skillhall.digest": digest,
         "gen_ai.tool.name": "load_skill",
         "gen_ai.agent.id": "coding",
         "skillhall.tokens": tokens,
@@ -42,6 +51,18 @@ def test_tool_call_span_has_names_but_no_content(
     }
     assert failed.attributes is not None
     assert failed.attributes["error.type"] == "not_found"
+    assert (loaded.status.status_code, failed.status.status_code) == (UNSET, ERROR)
+    assert "secret" not in failed.to_json()
+
+
+def test_span_of_an_exception_is_an_error_without_its_message(
+    exporter: InMemorySpanExporter,
+) -> None:
+    with pytest.raises(ValueError, match="secret"), span("x", {}):
+        raise ValueError("secret text")
+    [failed] = exporter.get_finished_spans()
+    assert failed.status.status_code is ERROR
+    assert dict(failed.attributes or {}) == {"error.type": "ValueError"}
     assert "secret" not in failed.to_json()
 
 

@@ -20,12 +20,13 @@ from skillhall._internal.agents.file_tools import (
 )
 from skillhall._internal.agents.skill_tools import LoadedSkills, SkillTools
 from skillhall._internal.agents.tool_definition import ToolResult, get_argument
-from skillhall._internal.agents.tracing import span
+from skillhall._internal.agents.tracing import is_traced, span
 from skillhall._internal.agents.usage_recorder import UsageRecorder
+from skillhall._internal.catalog.manifests import ManifestCache
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.render.activation import find_activation
 from skillhall._internal.skill.token_count import estimate_tokens
-from skillhall.errors import SkillNotFound, SkillRejected
+from skillhall.errors import SkillNotApproved, SkillNotFound, SkillRejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -73,6 +74,7 @@ class AgentTools:
         self._now = now
         self._task_prompt: tuple[PromptPlan, str, str] | None = None
         self._loaded_skills = LoadedSkills()
+        self._manifests = ManifestCache()  # for the digests in traces
         self._user_called: dict[str, ClearedSkill] = {}  # hidden skills that the user called
         settings = self.skills.settings
         self._read_file = ReadTools(
@@ -199,7 +201,13 @@ class AgentTools:
 
     def _call_and_record(self, tool: Tool, arguments: object) -> ToolResult:
         """Call a tool; report, record and trace the call."""
-        attributes = {"gen_ai.tool.name": tool.name, "gen_ai.agent.id": self.skills.agent.id}
+        # The names of OpenTelemetry's conventions for generative AI.
+        attributes = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": tool.name,
+            "gen_ai.tool.type": "function",
+            "gen_ai.agent.id": self.skills.agent.id,
+        }
         with span(f"execute_tool {tool.name}", attributes) as details:
             result = tool.call(arguments)
             details["skillhall.tokens"] = self._record_call(tool.name, arguments, result)
@@ -208,7 +216,18 @@ class AgentTools:
                 details["error.type"] = result.code or "tool_error"
             elif isinstance(skill, str):
                 details["skillhall.skill"] = skill
+                if is_traced():
+                    details["skillhall.digest"] = self._find_digest(skill)
         return result
+
+    def _find_digest(self, name: str) -> str:
+        """Return the digest of a skill; "" if it is gone or its files cannot be read."""
+        view = self.current_view()
+        try:
+            manifest = self._manifests.get_or_none(view, view.find(name))
+        except (SkillNotFound, SkillNotApproved):
+            return ""
+        return manifest.digest if manifest else ""
 
     def _record_call(
         self, tool: str, arguments: object, result: ToolResult, *, by_user: bool = False
