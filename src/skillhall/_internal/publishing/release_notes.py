@@ -47,16 +47,16 @@ def render_changelog(publication: Publication) -> bytes:
     for name, log in sorted(publication.log.skills.items()):
         lines += ["", f"## {name}"]
         for one in reversed(log.releases):
-            lines += ["", f"### {describe_version(one)}", "", *_list_changes(one)]
+            lines += ["", f"### {escape_markdown(describe_version(one))}", "", *_list_changes(one)]
     return "\n".join([*lines, ""]).encode()
 
 
 def describe_version(one: SkillRelease) -> str:
-    """Return the heading of a version."""
+    """Return the heading of a version, as plain text."""
     heading = f"{one.version} ({one.date[:10]})"
     if one.yanked is None:
         return heading
-    return f"{heading}, yanked" + (f": {escape_markdown(one.yanked)}" if one.yanked else "")
+    return f"{heading}, yanked: {one.yanked}" if one.yanked else f"{heading}, yanked"
 
 
 def _list_changes(one: SkillRelease) -> Iterator[str]:

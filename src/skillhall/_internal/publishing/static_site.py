@@ -10,6 +10,7 @@ from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
 from skillhall._internal.publishing.file_tree import FILE_MODE
+from skillhall._internal.publishing.release_notes import describe_version
 from skillhall._internal.render.escape import escape, escape_field
 from skillhall._internal.render.well_known import (
     INDEX_FILE,
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from skillhall._internal.publishing.file_tree import FileTree
     from skillhall._internal.publishing.publication import Publication, PublishedSkill
-    from skillhall._internal.publishing.version_log import SkillRelease
 
 _INDEX_FOLDER, _LEGACY_FOLDER = WELL_KNOWN[1:], LEGACY_WELL_KNOWN[1:]
 _MAX_FEED_ENTRIES = 100
@@ -129,16 +129,9 @@ def _render_skill_page(publication: Publication, skill: PublishedSkill, download
 
 def _render_versions(publication: Publication, skill: PublishedSkill) -> Iterator[str]:
     for one in reversed(publication.log.skills[skill.name].releases):
-        yield f"<h3>{escape_field(_describe_release(one))}</h3><ul>"
+        yield f"<h3>{escape_field(describe_version(one))}</h3><ul>"
         yield from (f"<li>{escape_field(change)}</li>" for change in one.changes)
         yield "</ul>"
-
-
-def _describe_release(one: SkillRelease) -> str:
-    text = f"{one.version} ({one.date[:10]})"
-    if one.yanked is not None:
-        text += f", yanked: {one.yanked}" if one.yanked else ", yanked"
-    return text
 
 
 def _render_feed(publication: Publication, url: str) -> bytes:
@@ -162,7 +155,7 @@ def _render_feed(publication: Publication, url: str) -> bytes:
         lines += [
             "<entry>",
             f"<id>{_build_id(publication, f'{name}@{one.version}')}</id>",
-            f"<title>{escape_field(f'{name} {_describe_release(one)}')}</title>",
+            f"<title>{escape_field(f'{name} {describe_version(one)}')}</title>",
             f"<updated>{one.date}</updated>",
             *([f'<link href="{escape(page)}"/>'] if page else []),
             f"<summary>{escape_field('; '.join(one.changes))}</summary>",

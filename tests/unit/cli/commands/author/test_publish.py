@@ -83,8 +83,11 @@ def test_yanked_skill_is_left_out(project: Path, publish: Publisher) -> None:
     assert "yanked: leaks names" in changelog
 
 
-@pytest.mark.parametrize("arguments", [("--yank", "x"), ("--yank", "a@1.0.0", "git")])
-def test_yank_needs_a_name_and_a_version(
+@pytest.mark.parametrize(
+    "arguments",
+    [("--yank", "x"), ("--yank", "a@1.0.0", "git"), ("--yank", "a@1.0.0", "--dry-run")],
+)
+def test_yank_needs_a_name_and_a_version_only(
     project: Path, publish: Publisher, arguments: tuple[str, ...]
 ) -> None:
     publish(*arguments, exits=2)

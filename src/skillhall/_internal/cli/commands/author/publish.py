@@ -74,7 +74,9 @@ def command(
         )
     chosen = read_publish_config(path)
     if yanked is not None:
-        return _yank(chosen, targets, yanked, reason)
+        if dry_run or targets:
+            raise click.UsageError("--yank cannot be combined with --dry-run or TARGET")
+        return _yank(chosen, yanked, reason)
     if reason:
         raise click.UsageError("--reason needs --yank NAME@VERSION")
     request = PublishRequest(
@@ -93,12 +95,10 @@ def command(
     return _build_result(plan, dry_run=dry_run)
 
 
-def _yank(
-    config: PublishConfig, targets: tuple[str, ...], yanked: str, reason: str
-) -> CommandResult:
+def _yank(config: PublishConfig, yanked: str, reason: str) -> CommandResult:
     name, at, version = yanked.rpartition("@")
-    if targets or not at or not name:
-        raise click.UsageError("--yank needs NAME@VERSION, and no TARGET")
+    if not at or not name:
+        raise click.UsageError("--yank needs NAME@VERSION")
     yank(config, name, version, reason)
     return CommandResult(
         {"yanked": {"name": name, "version": version, "reason": reason}},
