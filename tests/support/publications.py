@@ -32,7 +32,7 @@ oci = {}
 
 
 def make_project(folder: Path, count: int = 50) -> Path:
-    """Create skills with scripts, binary and hidden files, and the manifest."""
+    """Create skills with scripts, binary and empty files, and the manifest."""
     rng = random.Random(22)  # noqa: S311 - test data
     for number in range(count):
         name = f"skill-{number:02}"
@@ -42,7 +42,7 @@ def make_project(folder: Path, count: int = 50) -> Path:
                 "scripts/run.sh": b"#!/bin/sh\necho %d\n" % number,
                 "references/two words/ümlaut.md": b"line\r\n" * number,
                 "references/data.bin": rng.randbytes(500 + number),
-                ".hidden": b"",
+                "empty.txt": b"",
             }
         data = make_skill_md(name, f'Does <{number}> & "more", ümlaut.')
         skill = make_skill(folder / "skills", name, data=data, files=files)

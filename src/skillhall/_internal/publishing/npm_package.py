@@ -11,8 +11,6 @@ from skillhall._internal.sources.archive.tar_writer import compress, pack_tar
 from skillhall._internal.strict_json import render_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillhall._internal.publishing.file_tree import FileTree
     from skillhall._internal.publishing.publication import Publication
 
@@ -41,11 +39,3 @@ def render_npm_package(publication: Publication, name: str) -> FileTree:
     tarball = compress(pack_tar(entries, _TIMESTAMP))
     file_name = name.removeprefix("@").replace("/", "-")
     return {f"{file_name}-{publication.release.version}.tgz": (tarball, FILE_MODE)}
-
-
-def list_npm_losses(publication: Publication) -> Iterator[str]:
-    """Yield the files that npm renames when it installs the package."""
-    for skill in publication.skills:
-        for path in skill.files:
-            if path.rpartition("/")[2] == ".gitignore":
-                yield f"{skill.name}/{path}"

@@ -14,6 +14,7 @@ from skillhall._internal.fs.handles import FolderHandle, is_inside
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT, SPECIFICATION
+from skillhall._internal.policy.readable_files import is_publishable
 from skillhall._internal.publishing.agent_plugins import (
     render_claude_manifests,
     render_gemini_manifest,
@@ -21,7 +22,7 @@ from skillhall._internal.publishing.agent_plugins import (
 )
 from skillhall._internal.publishing.file_tree import EXECUTABLE_MODE, FILE_MODE, plan_folder
 from skillhall._internal.publishing.git_publisher import plan_repository
-from skillhall._internal.publishing.npm_package import list_npm_losses, render_npm_package
+from skillhall._internal.publishing.npm_package import render_npm_package
 from skillhall._internal.publishing.oci_image import render_oci_image
 from skillhall._internal.publishing.publication import Publication, PublishedSkill
 from skillhall._internal.publishing.publish_config import PublishTarget
@@ -129,10 +130,12 @@ def plan_publication(
         for name, one in sorted(log.skills.items())
         if name in trees and one.latest.yanked is not None
     ]
-    if PublishTarget.NPM in chosen:
-        warnings += [
-            f"npm renames this file to .npmignore: {path}" for path in list_npm_losses(publication)
-        ]
+    warnings += [
+        f"{name}: hidden file left out: {path}"
+        for name, bundle in sorted(bundles.items())
+        for path in bundle.files
+        if not is_publishable(path)
+    ]
     return PublishPlan(config, publication, _list_versions(old, log), plans, tuple(warnings))
 
 
@@ -187,7 +190,7 @@ def _read_skills(
         if not result.accepted:
             reasons = [f.message for f in result.findings if f.effect is Effect.REJECT]
             raise SkillRejected(result.location, reasons)
-        # The digest covers hidden files, so they are published too.
+        # Policies and revocations judge all files, although hidden ones are not published.
         policy = LENIENT.scan_policy.with_hidden_files
         bundle = read_bundle(FolderHandle(os.path.realpath(result.path)), policy)
         if bundle.findings or SKILL_MD not in bundle.files:
@@ -206,6 +209,7 @@ def _build_tree(bundle: Bundle) -> FileTree:
     return {
         path: (file.read(), EXECUTABLE_MODE if file.executable else FILE_MODE)
         for path, file in sorted(bundle.files.items())
+        if is_publishable(path)
     }
 
 

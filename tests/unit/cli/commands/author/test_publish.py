@@ -169,10 +169,15 @@ def test_damaged_versions_are_not_overwritten(project: Path, publish: Publisher)
     assert "restore it from version control" in publish.messages
 
 
-def test_npm_renames_are_reported(project: Path, publish: Publisher) -> None:
-    (project / "skills/skill-00/.gitignore").write_text("x")
-    publish("npm", "--dry-run")
-    assert "renames this file to .npmignore: skill-00/.gitignore" in publish.messages
+def test_hidden_files_are_left_out_with_a_warning(project: Path, publish: Publisher) -> None:
+    (project / "skills/skill-00/.env").write_text("TOKEN=secret")
+    (project / "skills/skill-00/.cache").mkdir()
+    (project / "skills/skill-00/.cache/note.md").write_text("secret")
+    publish()
+    assert "skill-00: hidden file left out: .env" in publish.messages
+    assert "skill-00: hidden file left out: .cache/note.md" in publish.messages
+    published = {path for path in (project / "dist").rglob("*") if path.name in (".env", "note.md")}
+    assert published == set()
 
 
 def test_publishing_without_skills_is_an_error(project: Path, publish: Publisher) -> None:
