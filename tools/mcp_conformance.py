@@ -112,7 +112,7 @@ def write_fixtures(folder: Path) -> None:
 @contextmanager
 def serve(folder: Path) -> Iterator[str]:
     """Start the server on a free port of loopback and yield the URL of its endpoint."""
-    options = ["--port", "0", "--run-dir", folder / "run", "--repo", folder / "prompts"]
+    options = ["--port", "0", "--run-dir", str(folder / "run"), "--repo", str(folder / "prompts")]
     command = [sys.executable, "-m", "skillhall", "serve", *options]
     private = {"HOME": str(folder), "SKILLHALL_DATA_DIR": str(folder / "data")}
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SKILLHALL")}
@@ -143,7 +143,8 @@ def _wait_for_url(log: Path, process: "subprocess.Popen[bytes]") -> str:
 def run_suite(node: str, folder: Path, url: str) -> dict[str, list[dict[str, Any]]]:
     """Run all server scenarios and return the checks of each."""
     results = folder / "results"
-    command = [node, folder / ENTRY, "server", "--url", url, "--suite", "all", "-o", results]
+    suite = [node, str(folder / ENTRY)]
+    command = [*suite, "server", "--url", url, "--suite", "all", "-o", str(results)]
     # It fails if any scenario fails, applicable or not.
     subprocess.run(
         command,
@@ -153,7 +154,7 @@ def run_suite(node: str, folder: Path, url: str) -> dict[str, list[dict[str, Any
         timeout=SUITE_SECONDS,
     )
     listed = subprocess.run(
-        [node, folder / ENTRY, "list", "--server"], check=True, capture_output=True, text=True
+        [*suite, "list", "--server"], check=True, capture_output=True, text=True
     )
     names = [line.split()[1] for line in listed.stdout.splitlines() if line.startswith("  - ")]
     checks: dict[str, list[dict[str, Any]]] = {name: [] for name in names}

@@ -268,7 +268,15 @@ SERVERS: tuple[Step, ...] = (
     Run("mcp-servers remove web --json"),
 )
 UNAUTHORIZED: tuple[Step, ...] = (Run("prompts list --json --server {server}"),)
+CLIENTS = (
+    Run("mcp install cursor skills --yes --json"),
+    Run("mcp install cursor skills --json"),
+    Run("mcp install nothing --json"),
+    Run("mcp uninstall cursor --yes --json"),
+    Run("mcp uninstall cursor --json"),
+)
 TOPICS = {
+    "cli-clients": CLIENTS,
     "cli-reading": READING,
     "cli-checking": CHECKING,
     "cli-adding": ADDING,
