@@ -2,13 +2,17 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from skillhall._internal.installer.mcp_clients.mcp_client_table import MCP_CLIENTS, McpClient
 from tests.support.project_cli import Cli, make_cli
+
+GUIDE = (Path(__file__).parents[2] / "docs/guides/mcp.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -80,3 +84,15 @@ def test_installed_entry_starts_a_server(cli: Cli) -> None:
         timeout=60,
     )
     assert json.loads(process.stdout.splitlines()[0])["result"]["serverInfo"]["name"] == "skillhall"
+
+
+@pytest.mark.parametrize("client", MCP_CLIENTS.values(), ids=MCP_CLIENTS)
+def test_help_and_guide_name_every_client_and_its_files(cli: Cli, client: McpClient) -> None:
+    help_page = " ".join(cli("mcp", "install", "--help").out.split())
+    assert re.search(rf"\b{client.id}[,. ]", help_page)
+    [row] = [line for line in GUIDE.splitlines() if line.startswith(f"| `{client.id}` |")]
+    assert f"`{client.project_file}`" in row if client.project_file else "| |" in row
+    user_file = client.linux_file.rpartition(" or ")[2]
+    for variable, folder in (("$XDG_CONFIG_HOME", "~/.config"), ("$CODEX_HOME", "~/.codex")):
+        user_file = user_file.replace(variable, folder)
+    assert f"`{user_file}`" in row or not user_file
