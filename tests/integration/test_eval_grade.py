@@ -175,7 +175,7 @@ def test_judge_that_was_not_available_is_asked_again(
     [
         ("pass_rate>=0.9, delta>=0.5, delta.low>0", True, ""),
         ("pass_rate>=0.9, tokens<10", False, ""),
-        ("triggers.recall>=0.9", False, "'eval triggers' has not run"),
+        ("triggers.recall>=0.9", False, "'eval triggers' has not been run"),
         ("cost<1", False, "the price is not known"),
     ],
 )

@@ -1,6 +1,6 @@
 """The documented `benchmark.json`: mean and standard deviation of each arm, and their difference.
 
-Numbers have as many decimals as in the guide. `summary.json` has the precise ones.
+Numbers are rounded as in the agentskills.io guide. `summary.json` has the unrounded ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Benchmark:
 def build_benchmark(summary: EvalSummary) -> Benchmark:
     """Return the benchmark of a summary.
 
-    The difference is that to the arm without the skill, or else to the old version.
+    The difference is to the arm without the skill or, if there is none, to the old version.
     """
     arms = {str(arm.arm): _list_metrics(arm) for arm in summary.arms}
     skill = arms.get(Arm.WITH_SKILL, {})
@@ -74,5 +74,5 @@ def _render_arm(arm: str, metrics: Mapping[str, Spread]) -> str:
 
 
 def _format(metric: str, value: float) -> str:
-    rounded = round(value, _DECIMALS[metric]) + 0.0  # without the sign of a negative zero
+    rounded = round(value, _DECIMALS[metric]) + 0.0  # turns -0.0 into 0.0
     return f"{rounded:.{_DECIMALS[metric]}f}"

@@ -1,4 +1,4 @@
-"""Sums up graded runs: rates of each arm, differences between arms, verdicts of assertions."""
+"""Aggregation of graded runs: rates per arm, differences, verdicts of assertions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def summarize(graded_runs: Iterable[GradedRun], subject: EvalSubject) -> EvalSummary:
-    """Return the summary of runs in any order. Replies are not stored."""
+    """Return the summary of the runs, in any order. Does not keep their replies."""
     by_arm: defaultdict[Arm, _ArmRuns] = defaultdict(_ArmRuns)
     for graded in graded_runs:
         by_arm[graded.run.key.arm].add(graded)
@@ -149,7 +149,7 @@ class _ArmRuns:
             ),
             run_pass_rate=_spread([rate for rates in self.run_rates.values() for rate in rates]),
             seconds=_spread([one.duration_ms / 1000 for one in self.usages]),
-            tokens=_spread(tokens) if any(tokens) else None,  # an external agent reports none
+            tokens=_spread(tokens) if any(tokens) else None,  # external agents report none
             usage=add_usages(self.usages),
             judge_usage=add_usages(self.judge_usages),
         )

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Arm(StrEnum):
-    """What the agent of a run has: the skill, no skill, or another version of the skill.
+    """Condition of a run: the agent has the skill, no skill, or another version of it.
 
     The values are the folder names that the guide of agentskills.io uses.
     """
@@ -35,7 +35,7 @@ class Verdict(StrEnum):
 
     PASSED = "passed"
     FAILED = "failed"
-    NOT_JUDGED = "not_judged"  # no grader could decide, or its evidence is invalid
+    NOT_JUDGED = "not_judged"  # no grader could decide, or the evidence is invalid
 
 
 class RunKey(NamedTuple):
@@ -48,7 +48,7 @@ class RunKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunUsage:
-    """What a run used. `cost` is in US dollars; `None` if the price is not known."""
+    """Usage of a run. `cost` is in US dollars; `None` if the price is not known."""
 
     requests: int = 0
     input_tokens: int = 0
@@ -116,9 +116,9 @@ class GradedRun:
 
 
 def add_usages(usages: Iterable[RunUsage]) -> RunUsage:
-    """Return the sum. Its cost is `None` if that of a usage is not known."""
+    """Return the sum of the usages. Its cost is `None` if any of the costs is unknown."""
     found = [*usages]
-    # An external agent has a duration, but does not report its tokens.
+    # A usage of nothing costs nothing. External agents report a duration, but no tokens or cost.
     costs = [one.cost for one in found if one.cost is not None or one != RunUsage()]
     known = [cost for cost in costs if cost is not None]
     return RunUsage(

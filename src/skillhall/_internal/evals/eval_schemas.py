@@ -4,7 +4,7 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).with_name("schemas")
 _SUFFIX = ".schema.json"
-# By name, the file that each one describes.
+# The file that each schema describes, by the name of the schema.
 SCHEMAS = {
     "evals": "evals/evals.json of a skill",
     "triggers": "evals/triggers.json of a skill",

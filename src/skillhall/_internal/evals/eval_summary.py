@@ -55,12 +55,12 @@ class EvalSubject:
     agent: str  # the model, or the command of an external agent
     repeats: int
     judge: str = ""  # the model that judged, or several; "" without one
-    is_complete: bool = True  # has all cases of the skill
+    is_complete: bool = True  # whether all cases of the skill were planned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictCounts:
-    """Numbers of assertion results."""
+    """Numbers of assertion results, by verdict."""
 
     passed: int = 0
     failed: int = 0
@@ -68,7 +68,7 @@ class VerdictCounts:
 
     @property
     def judged(self) -> int:
-        """The number of results that are a verdict."""
+        """The number of assertions that passed or failed."""
         return self.passed + self.failed
 
     @property
@@ -116,8 +116,8 @@ class ArmSummary:
 class ArmDifference:
     """The difference of the pass rates of two arms, paired by case, with a bootstrap interval.
 
-    `difference` and `interval` are set if one case has results in both arms, `verdict` is
-    `NOT_ENOUGH_RUNS` unless there are `MIN_CASES` with `MIN_REPEATS`.
+    `difference` and `interval` are set if at least one case has results in both arms. `verdict`
+    is `NOT_ENOUGH_RUNS` unless at least `MIN_CASES` cases have `MIN_REPEATS` repeats.
     """
 
     arm: Arm
@@ -139,7 +139,7 @@ class AssertionSummary:
 
     @property
     def is_flaky(self) -> bool:
-        """Whether the verdict differs between the repeats of an arm."""
+        """Whether the verdict differs between the repeats of any arm."""
         return any(map(self.is_flaky_in, self.arms))
 
     def is_flaky_in(self, arm: Arm) -> bool:

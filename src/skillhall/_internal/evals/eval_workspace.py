@@ -33,7 +33,7 @@ TRANSCRIPT_FILE = "transcript.json"
 GRADING_FILE = "grading.json"
 VERDICTS_FILE = "verdicts.json"
 OUTPUTS_FOLDER = "outputs"
-# Those of an earlier run are removed in this order, `run.json` first.
+# The files of an earlier run are removed in this order, `run.json` first.
 _FILES_OF_A_RUN = (RUN_FILE, OUTPUTS_FOLDER, GRADING_FILE, VERDICTS_FILE)
 MAX_RESULT_FILE_BYTES = 16 * 1024 * 1024
 _ITERATION = re.compile(r"iteration-([1-9][0-9]{0,8})")
@@ -84,7 +84,7 @@ class EvalIteration:
                     folder.remove_atomically(name)
             folder.create_folder(OUTPUTS_FOLDER, outputs)
             folder.write_file(TRANSCRIPT_FILE, render_json(transcript) + b"\n")
-            # `run.json` has the same numbers, so a crash may damage this file.
+            # This file need not survive a crash: `run.json` has the same numbers.
             folder.write_file(TIMING_FILE, render_timing(record.usage), fsync=False)
             folder.write_file(RUN_FILE, render_run(record, digest))
 
@@ -106,7 +106,7 @@ class EvalIteration:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other commands from doing the same runs or grades. Raises: Busy, OSError."""
+        """Keep other commands from running or grading this iteration. Raises: Busy, OSError."""
         with self.open_folder("") as folder, hold_lock(folder.lock(waits=False)):
             yield
 
@@ -196,7 +196,7 @@ class EvalWorkspace:
 
 @contextmanager
 def hold_lock(lock: AbstractContextManager[None]) -> Iterator[None]:
-    """Hold a lock that does not wait. Raises: Busy if another command holds it."""
+    """Hold a lock. Raises: Busy, without waiting, if another command holds it."""
     with ExitStack() as stack:
         try:
             stack.enter_context(lock)
@@ -216,7 +216,7 @@ def build_slug(case_id: str) -> str:
 
 
 def list_folders(path: Path, prefix: str = "") -> list[str]:
-    """Return the names of the folders in a folder; links are left out."""
+    """Return the names of the subfolders of a folder; links are skipped."""
     with suppress(OSError), open_folder_at(FolderHandle(str(path))) as folder:
         entries = folder.list_entries()
         return sorted(

@@ -44,7 +44,8 @@ METRICS: Mapping[str, str] = {
     "triggers.false_triggers": "share of queries that should not load the skill and do",
     "triggers.false_triggers.high": "upper end of its interval",
 }
-_RATES = ("pass_rate", "delta", "pass_at_k", "pass_hat_k")  # that missing verdicts could distort
+# Metrics that missing verdicts could distort.
+_RATES = ("pass_rate", "delta", "pass_at_k", "pass_hat_k")
 _TRIGGERS = "triggers."
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -104,7 +105,7 @@ def evaluate_gates(gates: Sequence[Gate], values: MetricValues) -> tuple[GateRes
 
 
 def collect_metrics(summary: EvalSummary) -> dict[str, float | str]:
-    """Return the metrics of a summary. Those of triggers are not part of it."""
+    """Return the metrics of a summary, which has none of triggers."""
     skill = summary.find_arm(Arm.WITH_SKILL)
     if skill is None:
         return {}
@@ -130,9 +131,9 @@ def collect_trigger_metrics(result: TriggerResult | None, skill_digest: str) -> 
     """Return the metrics of a trigger result, if it is about this version of the skill."""
     names = [metric for metric in METRICS if metric.startswith(_TRIGGERS)]
     if result is None:
-        return dict.fromkeys(names, "'eval triggers' has not run")
+        return dict.fromkeys(names, "'eval triggers' has not been run")
     if result.skill_digest != skill_digest:
-        return dict.fromkeys(names, "'eval triggers' ran with another version of the skill")
+        return dict.fromkeys(names, "'eval triggers' was run with another version of the skill")
     score = result.score
     if score.shortage:
         return dict.fromkeys(names, f"not enough runs: {score.shortage}")

@@ -1,7 +1,7 @@
 """The files of a graded run: the documented `grading.json`, and our own `verdicts.json`.
 
-`grading.json` has the assertions with a verdict. An assertion that was not judged is neither passed
-nor failed, which that format cannot say, so it is only in `verdicts.json`.
+`grading.json` has the assertions with a verdict. That format cannot represent an assertion that was
+not judged, so such an assertion is only in `verdicts.json`.
 """
 
 from __future__ import annotations
@@ -111,14 +111,14 @@ def write_verdicts(iteration: EvalIteration, run: RunRecord, stored: StoredVerdi
         "judge": stored.judge,
     }
     with iteration.open_folder(iteration.run_path(run.key)) as folder:
-        # Verdicts of checks cost nothing, so they are made again if a crash has damaged them.
+        # Checks cost nothing, so their verdicts are computed again if a crash has damaged the file.
         is_paid = stored.judge_usage.requests > 0
         folder.write_file(GRADING_FILE, render_grading(documented), _FILE_MODE, fsync=is_paid)
         folder.write_file(VERDICTS_FILE, render_json(value) + b"\n", _FILE_MODE, fsync=is_paid)
 
 
 def read_verdicts(iteration: EvalIteration, run: RunRecord) -> StoredVerdicts | None:
-    """Return the stored verdicts about a run; `None` without any for this result of it."""
+    """Return the stored verdicts about a run; `None` without any for this result."""
     value = iteration.read_json(f"{iteration.run_path(run.key)}/{VERDICTS_FILE}")
     if not isinstance(value, dict):
         return None
@@ -127,7 +127,7 @@ def read_verdicts(iteration: EvalIteration, run: RunRecord) -> StoredVerdicts | 
             run_digest=read_field(value, "run_digest", str),
             verdicts=tuple(map(_parse_verdict, read_field(value, "results", list))),
             judge_usage=parse_usage(read_field(value, "judge_usage", dict)),
-            judge=str(value.get("judge", "")),  # verdicts of earlier versions have none
+            judge=str(value.get("judge", "")),  # files of earlier versions have none
         )
     except ValueError:
         return None

@@ -1,7 +1,7 @@
 """Blind comparisons of a run with the skill and one without it, and the files that store them.
 
-A judge may prefer the first or the second answer whatever is in it. So a preference counts only if
-it is the same in both orders.
+A judge may prefer the first or the second answer regardless of its content. So a preference counts
+only if it is the same in both orders.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Choice(StrEnum):
-    """The answer that a judge chose, by its place in the request."""
+    """The answer that a judge chose, by its position in the request."""
 
     FIRST = "first"
     SECOND = "second"
@@ -36,7 +36,7 @@ class Preference(StrEnum):
     SKILL = "skill"
     BASELINE = "baseline"
     TIE = "tie"
-    INCONSISTENT = "inconsistent"  # it depends on the order
+    INCONSISTENT = "inconsistent"  # the choice depends on the order
     NOT_JUDGED = "not_judged"
 
 

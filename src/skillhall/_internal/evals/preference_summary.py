@@ -29,8 +29,8 @@ _PLACES = {Choice.FIRST: 1.0, Choice.SECOND: -1.0}
 class PreferenceSummary:
     """The comparisons of an arm with the skill. All values are means over cases.
 
-    `preference` is between -1, the baseline is always preferred, and 1, the skill always is.
-    `order_bias` is between -1, the second answer is always chosen, and 1, the first always is.
+    `preference` ranges from -1 (the baseline is always preferred) to 1 (the skill always is).
+    `order_bias` ranges from -1 (the second answer is always chosen) to 1 (the first always is).
     """
 
     baseline: Arm

@@ -18,7 +18,7 @@ RESAMPLES = 10_000
 MIN_CASES = 5  # with fewer cases or repeats, there are counts, but no verdict
 MIN_REPEATS = 3
 _EQUAL = 1e-9  # differences of rates have rounding errors
-_SEED = 0  # fixed: grading the same runs again gives the same interval
+_SEED = 0  # fixed, so that grading the same runs again gives the same interval
 _Z = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 
 

@@ -168,7 +168,7 @@ def test_query_with_two_answers_is_in_the_result_once() -> None:
     parsed = parse_trigger_file(data, "csv")
 
     assert parsed.queries == (TriggerQuery("a", should_trigger=True),)
-    assert parsed.findings[0].message == "the query in line 1 has another 'should_trigger'"
+    assert parsed.findings[0].message == "the query on line 1 has another 'should_trigger'"
 
 
 def test_trigger_list_is_read_without_findings() -> None:

@@ -52,7 +52,7 @@ class CheckProcess:
             try:
                 async with asyncio.timeout(_WALL_LIMIT):
                     line = await self._exchange(json.dumps(request).encode() + b"\n")
-            except (OSError, TimeoutError, ValueError):  # ended, or a line that is too long
+            except (OSError, TimeoutError, ValueError):  # process ended, or line is too long
                 pass
             finally:
                 if not line.endswith(b"\n"):

@@ -90,7 +90,7 @@ def run(cpu_limit: float) -> None:
     for line in sys.stdin.buffer:
         request = json.loads(line)
         if "schema" in request:
-            load_schema_library()  # does not count
+            load_schema_library()  # importing it does not count
         limit_cpu_time(cpu_limit)
         response = json.dumps(answer(request))
         limit_cpu_time(0)

@@ -49,7 +49,7 @@ class Grades(NamedTuple):
 
 
 class Grader(Protocol):
-    """Decides about some kinds of assertions."""
+    """A grader of some kinds of assertions."""
 
     @property
     def name(self) -> str:

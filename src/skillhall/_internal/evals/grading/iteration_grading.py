@@ -1,4 +1,7 @@
-"""Grading of all runs of an iteration. Verdicts are stored at once, so none is paid for twice."""
+"""Grading of all runs of an iteration.
+
+Each verdict is stored as soon as it is known, so none is paid for twice.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ DEFAULT_JOBS = 4
 
 
 class GradingProgress(NamedTuple):
-    """A run that was graded, and whether all of its verdicts were stored before."""
+    """A graded run, and whether all of its verdicts were stored already."""
 
     graded: GradedRun
     is_reused: bool
@@ -45,7 +48,7 @@ class GradingReport:
     """The counts of a grading."""
 
     runs: int
-    reused: int  # runs whose verdicts were all stored before
+    reused: int  # runs whose verdicts were all stored already
     verdicts: Mapping[Verdict, int]
     judge_usage: RunUsage  # of new verdicts
     stop_reason: str = ""  # the limit that was reached

@@ -37,8 +37,8 @@ _MAX_SHOWN = 200  # characters of a reply in evidence
 class JudgeGrader:
     """The grader of text assertions.
 
-    Each request has one more assertion, which is false. If the judge passes it, all of its verdicts
-    are void: it did not read the outputs, or followed instructions in them.
+    Each request includes a control assertion that is false. If the judge passes it, all verdicts of
+    the reply are void: the judge did not read the outputs, or followed instructions in them.
     """
 
     model: TextModel
@@ -60,7 +60,7 @@ class JudgeGrader:
         """
         texts = [assertion.text for assertion in assertions]
         code = compute_code(task.case.prompt, task.outputs.reply, *texts)
-        control = int(code, 16) % (len(texts) + 1)  # its place is not always the same
+        control = int(code, 16) % (len(texts) + 1)  # its position varies
         texts.insert(control, f"The outputs contain the code {code}")
         request = build_grading_request(task, texts)
         try:

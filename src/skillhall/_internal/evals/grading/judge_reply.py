@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.grading.run_outputs import RunOutputs
 
 MAX_EVIDENCE = 600  # characters
-_MIN_QUOTE = 3  # letters and digits: fewer are in almost every text
+_MIN_QUOTE = 3  # letters and digits; shorter quotes occur in almost every text
 _VERDICTS = {"passed": Verdict.PASSED, "failed": Verdict.FAILED, "unclear": Verdict.NOT_JUDGED}
 
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.grading.run_outputs import RunOutputs
     from skillhall._internal.skill.evals.eval_file import EvalCase
 
-MAX_FILE_LENGTH = 20_000  # characters of a file or reply that a judge sees
-MAX_OUTPUTS_LENGTH = 100_000  # characters of all of them
+MAX_FILE_LENGTH = 20_000  # characters of one file or reply that the judge sees
+MAX_OUTPUTS_LENGTH = 100_000  # characters of all files and the reply together
 MAX_LISTED_FILES = 200
 
 _DATA_RULE = (

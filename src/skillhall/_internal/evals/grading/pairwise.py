@@ -45,7 +45,7 @@ class PairwiseJudge:
     iteration: EvalIteration
 
     async def compare(self, case: EvalCase, baseline: StoredRun) -> RunUsage:
-        """Compare a run with the one that had the skill; return the usage of new requests.
+        """Compare a baseline run with the run that had the skill; return the new usage.
 
         Raises: OSError, ModelUnavailable if every request would fail.
         """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.run_files import StoredRun
     from skillhall._internal.skill.bundle import SkillFile
 
-MAX_TEXT = 4 * 1024 * 1024  # bytes of an output that is read
+MAX_TEXT = 4 * 1024 * 1024  # bytes; larger outputs are not read
 
 
 class OutputUnreadable(Exception):

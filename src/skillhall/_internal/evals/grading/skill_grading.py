@@ -1,4 +1,4 @@
-"""Grading of an iteration with all graders, up to its summary and result files."""
+"""Grading of an iteration with all graders; writes its summary and result files."""
 
 from __future__ import annotations
 

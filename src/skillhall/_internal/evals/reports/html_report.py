@@ -191,7 +191,7 @@ def _render_arm_table(summary: EvalSummary) -> str:
 
 
 def _render_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table. The first cell of a row is its head; phones show the others as a list."""
+    """Return a table. The first cell of each row is its header; phones show a list."""
     head = "".join(f'<th scope="col">{escape(one)}</th>' for one in heads)
     body = ""
     for name, *values in rows:

@@ -28,7 +28,7 @@ MAX_BYTES = 900_000  # GitHub accepts 1 MiB for each step
 _MAX_ROWS = 20  # of cases, queries and assertions
 _MAX_TEXT = 200  # characters of a text from outside
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()+!|~$-])")
-_MENTION = re.compile(r"([@#])(?=\w)")  # of people, teams and issues, which would be notified
+_MENTION = re.compile(r"([@#])(?=\w)")  # mentions of people, teams and issues would notify them
 
 
 def render_markdown(results: Sequence[SkillResults]) -> str:

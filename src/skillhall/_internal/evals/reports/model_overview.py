@@ -47,7 +47,7 @@ class RunMeans(NamedTuple):
 
     @classmethod
     def parse(cls, arm: Mapping[str, object]) -> RunMeans:
-        """Return the means in the summary of an arm, in which others may have written anything."""
+        """Return the means in the summary of an arm, which is untrusted."""
         tokens, seconds = (
             one.get("mean") if isinstance(one, dict) else None
             for one in (arm.get("tokens"), arm.get("seconds"))
@@ -56,7 +56,7 @@ class RunMeans(NamedTuple):
         return cls(*(float(one) if isinstance(one, int | float) else None for one in found))
 
     def subtract(self, other: RunMeans) -> RunMeans:
-        """Return the difference of each value that both have."""
+        """Return the differences of the values that both have."""
         return RunMeans(
             *(
                 None if one is None or base is None else one - base

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.eval_summary import EvalSubject
     from skillhall._internal.evals.eval_workspace import EvalIteration
 
-_MAX_ITERATIONS = 20  # that are searched, the newest first
+_MAX_ITERATIONS = 20  # iterations that are searched, the newest first
 _SHORT_DIGEST = len("sha256:") + 12
 _TRIGGER_RATES = ("recall", "precision", "false_triggers")
 _LABELS = {
@@ -109,7 +109,7 @@ def find_skill_overview(
 
 
 def find_overview(workspace: EvalWorkspace, name: str, digest: str) -> ResultOverview | None:
-    """Return the results of the files with this digest, else of the last evaluated version.
+    """Return the results for this digest, else for the last evaluated version.
 
     `None` if there are no results of a skill with this name.
     """
@@ -145,7 +145,7 @@ def find_models(workspace: EvalWorkspace, subject: EvalSubject) -> tuple[ModelOv
 
 
 def _read_parts(iteration: EvalIteration) -> Iterator[_Part]:
-    """Yield the results in an iteration. Invalid files, which others may write, are left out."""
+    """Yield the results in an iteration. Its files are untrusted; skips invalid ones."""
     for file, parse in _PARSERS.items():
         value = iteration.read_json(file)
         if isinstance(value, dict):

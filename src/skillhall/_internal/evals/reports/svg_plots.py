@@ -26,7 +26,7 @@ class PlotRow(NamedTuple):
     interval: Interval | None
     text: str
     baseline: float | None = None
-    kind: str = "skill"  # or "other", "bad": the color
+    kind: str = "skill"  # "skill", "other" or "bad"; sets the color
 
 
 class PlotScale(NamedTuple):

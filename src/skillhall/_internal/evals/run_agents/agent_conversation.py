@@ -1,4 +1,4 @@
-"""A conversation of the built-in agent: one message, and the requests until the reply.
+"""A conversation of the built-in agent: one message and the requests for a reply.
 
 Pydantic AI is imported here, so commands load this module only when they need it.
 """
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.events import ToolEvent
     from skillhall._internal.evals.runs.run_limits import ModelPrice
 
-_MAX_PARTIAL_REPLY = 64 * 1024  # characters that are stored of a reply that did not end
+_MAX_PARTIAL_REPLY = 64 * 1024  # characters stored of a reply that did not end
 
 
 class AgentConversation:

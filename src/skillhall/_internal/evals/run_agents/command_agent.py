@@ -29,7 +29,7 @@ _PLACEHOLDER = re.compile(r"\{(prompt|folder|skills)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandAgent:
-    """A command template. Without `{prompt}`, the prompt is the input of the command.
+    """A command template. Without `{prompt}`, the command reads the prompt from stdin.
 
     The values of placeholders are complete arguments or parts of one: there is no shell.
     """
@@ -37,7 +37,7 @@ class CommandAgent:
     command: tuple[str, ...]
     # Variables that the command gets besides HOME and PATH. Their values may be secrets.
     environment: Mapping[str, str]
-    skill_folders: Sequence[str] = SKILL_FOLDERS  # below the home folder
+    skill_folders: Sequence[str] = SKILL_FOLDERS  # relative to the home folder
 
     @classmethod
     def parse(

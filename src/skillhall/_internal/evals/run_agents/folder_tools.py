@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-# The files that the built-in agent may read in the folder of a run.
+# Which files the built-in agent may read in the folder of a run.
 _TYPES = (
     *("md", "txt", "rst", "log", "tex", "diff", "patch"),
     *("json", "jsonl", "yml", "yaml", "toml", "ini", "cfg", "csv", "tsv", "xml"),

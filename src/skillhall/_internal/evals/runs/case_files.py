@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.evals.eval_file import EvalCase
 
-_INPUT_FOLDERS = ("evals/files/", "evals/")  # their names do not matter to an agent
+_INPUT_FOLDERS = ("evals/files/", "evals/")  # of no use to an agent
 _MODE, _EXECUTABLE = 0o644, 0o100
 
 
 class OutputFiles(NamedTuple):
-    """The new and changed files in the folder of a run, with content and mode."""
+    """New and changed files in the folder of a run, with content and mode."""
 
     files: Mapping[str, tuple[bytes, int]]
-    problem: str = ""  # why some are left out
+    problem: str = ""  # why some are skipped
 
 
 def select_input_files(

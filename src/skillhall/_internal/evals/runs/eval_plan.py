@@ -1,7 +1,7 @@
 """The plan of an eval: the runs of all cases, arms and repeats, and their digests.
 
-A run's digest covers all that its result depends on: the case, the files that the agent gets, the
-agent and the limits. Assertions are not part of it: another assertion needs no new run.
+A run's digest covers everything that its result depends on: the case, the files that the agent
+gets, the agent and the limits. It does not cover assertions: a new assertion needs no new run.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class EvalPlan:
 
     skill: EvaluatedSkill
     old_skill: EvaluatedSkill | None = None
-    other_skills: tuple[EvaluatedSkill, ...] = ()  # that the agent has in every arm
+    other_skills: tuple[EvaluatedSkill, ...] = ()  # the agent has them in every arm
     cases: tuple[PlannedCase, ...]
     repeats: int
     agent: Mapping[str, object]  # its identity
     limits: RunLimits
-    is_complete: bool = True  # has all cases of the skill
+    is_complete: bool = True  # whether it has all cases of the skill
     runs: tuple[PlannedRun, ...] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -98,7 +98,7 @@ class EvalRunner:
             folders = _RunFolders(self.plan, folder)
             try:
                 async with self.agent, asyncio.TaskGroup() as workers:
-                    # Half of the workers prepare runs while the agent does those of the others.
+                    # Half of the workers prepare runs while the agent executes those of the others.
                     for _ in range(2 * self.jobs):
                         workers.create_task(self._work(queue, folders))
             except BaseExceptionGroup as group:
@@ -218,7 +218,7 @@ class _RunFolders:
         self._plan = plan
         self._root = root
         self._skills: dict[Arm, Path] = {}
-        # The names do not say which arm it is, because the agent sees them.
+        # The names do not reveal the arm, because the agent sees them.
         for number, arm in enumerate(plan.arms):
             folder = root / f"skills-{number}"
             folder.mkdir()

@@ -30,11 +30,11 @@ _SCRIPT_SUFFIXES = (".py", ".sh", ".bash", ".js", ".mjs", ".ts", ".rb", ".pl", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatedSkill:
-    """A skill at one moment. The files are missing if it is known from a recording only."""
+    """A skill at one moment. It has no files if it is only known from a recording."""
 
     name: str
     folder: str  # the name of its folder
-    label: str  # where it is from: a path or a revision
+    label: str  # its origin: a path or a revision
     digest: str  # as in lock files and approvals
     agent_digest: str  # of the files that an agent gets
     files: Mapping[str, tuple[bytes, int]] = field(default_factory=dict)  # content and mode

@@ -1,4 +1,4 @@
-"""Recordings: iterations whose runs are judged again without an agent or a model."""
+"""Recordings: iterations whose runs are graded again without running an agent."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ReplayAgent:
         pass
 
     async def run(self, task: RunTask) -> RunOutcome:
-        """Return that the run is not recorded."""
+        """Skip the run: no result of it is recorded."""
         del task
         return RunOutcome(status=RunStatus.SKIPPED, reason=_NOT_RECORDED)
 
@@ -62,7 +62,7 @@ def list_recorded_iterations(path: str, skill_path: str) -> list[EvalIteration]:
 
 
 def find_recording(iterations: Sequence[EvalIteration]) -> EvalIteration:
-    """Return the last iteration with runs of cases; others have only those of trigger queries."""
+    """Return the last iteration that has runs of cases, not only trigger queries."""
     with_cases = (one for one in reversed(iterations) if "cases" in one.read_plan())
     return next(with_cases, iterations[-1])
 

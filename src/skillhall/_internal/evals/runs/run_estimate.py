@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.runs.eval_plan import EvalPlan, PlannedRun
     from skillhall._internal.evals.runs.run_limits import ModelPrice
 
-# Of a run that was never measured.
+# Assumptions about a run that was never measured.
 _REQUESTS = 3
 _PROMPT_TOKENS = 800  # the system prompt and the tools, in each request
 _OUTPUT_TOKENS = 300  # of each request
@@ -28,7 +28,7 @@ _VERDICT_TOKENS = 60  # of each assertion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEstimate:
-    """Estimated usage of missing runs; that of `measured` ones comes from earlier runs."""
+    """Estimated usage of missing runs; for `measured` of them, from earlier runs."""
 
     runs: int = 0
     measured: int = 0

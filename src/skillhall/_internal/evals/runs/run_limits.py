@@ -51,7 +51,7 @@ class RunSpending:
 
     max_tokens: int | None = None
     max_cost: float | None = None
-    _usages: dict[RunKey, RunUsage] = field(default_factory=dict)  # of running runs
+    _usages: dict[RunKey, RunUsage] = field(default_factory=dict)  # of unfinished runs
     tokens: int = 0
     cost: float | None = 0.0  # `None` if the price of a run is unknown
 
@@ -67,11 +67,11 @@ class RunSpending:
         self.check()
 
     def finish(self, key: RunKey) -> None:
-        """Forget the usage of a run that has ended; the totals keep it."""
+        """Stop tracking a run that has ended; its usage stays in the totals."""
         self._usages.pop(key, None)
 
     def add(self, key: RunKey, usage: RunUsage) -> None:
-        """Record usage that does not change any more. Raises: SpendingLimitReached."""
+        """Add usage that is final. Raises: SpendingLimitReached."""
         try:
             self.update(key, usage)
         finally:

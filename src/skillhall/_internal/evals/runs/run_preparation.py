@@ -43,7 +43,7 @@ class RunOptions:
     catalog: Sequence[str] = ()  # folders with other skills that the agent has
     limits: RunLimits = field(default_factory=RunLimits)
     allows_scripts: bool = False
-    # Whether scripts are only run by a tool of ours. An external agent may run what it finds.
+    # Whether scripts run only through our own tool. An external agent may run any script it finds.
     has_script_tool: bool = True
 
 
@@ -105,7 +105,7 @@ def _check_clearance(path: str, settings: Settings) -> None:
     snapshot = AgentSkills.of(path, settings=settings._replace(log_usage=False)).snapshot()
     for held in snapshot.skill_view.held:
         raise SkillNotApproved(held.skill.name, held.decision.rule)
-    if snapshot.skill_view.trust_problem:  # a rule that cannot be read might hold it
+    if snapshot.skill_view.trust_problem:  # a rule that cannot be read may block the skill
         raise SkillNotApproved(Path(path).name, snapshot.skill_view.trust_problem)
     if not len(snapshot.skill_view):
         reasons = [one.finding.message for one in snapshot.instructions.findings]

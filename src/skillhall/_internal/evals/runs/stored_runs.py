@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.eval_workspace import EvalIteration, EvalWorkspace
     from skillhall._internal.evals.runs.eval_plan import EvalPlan, PlannedRun
 
-# A failed run is repeated, and whether a run is skipped is decided again.
+# Failed runs are repeated, and each command decides again which runs are skipped.
 _REUSABLE = frozenset({RunStatus.COMPLETED, RunStatus.LIMITED})
 
 
@@ -47,7 +47,7 @@ class StoredRunIndex:
                     self._locations[stored.digest, record.key.repeat] = location
 
     def find(self, run: PlannedRun) -> StoredRunLocation | None:
-        """Return the result of an equal run; `None` if there is none."""
+        """Return the stored result of an equal run; `None` if there is none."""
         return self._locations.get((run.digest, run.key.repeat))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_STREAM_TIMEOUT = 2.0  # seconds until the streams of an ended process are given up
+_STREAM_TIMEOUT = 2.0  # seconds to wait for the streams of an ended process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ async def run_process(command: Sequence[str], options: ProcessOptions) -> Proces
     try:
         stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(0))
         stdin.write(options.stdin)
-        stdin.close()  # after the data is written
+        stdin.close()  # closes the pipe once the data is written
         async with asyncio.timeout(options.timeout):
             await output.ended.wait()
         if output.is_full:

@@ -1,4 +1,4 @@
-"""The first program of a sandboxed process: restricts itself, then becomes the command.
+"""Entry of a sandboxed process: restricts itself, then executes the command.
 
 It runs as a script in its own interpreter, with the standard library only:
 `python sandbox_entry.py RULES COMMAND…`, where RULES is JSON. `--probe` prints the restrictions
@@ -100,7 +100,7 @@ def _restrict_files(readable: list[str], writable: list[str]) -> None:
             try:
                 descriptor = os.open(path, getattr(os, "O_PATH", 0) | os.O_CLOEXEC)
             except OSError:
-                continue  # there is no such path on this system
+                continue  # the path does not exist on this system
             allowed = access if os.path.isdir(path) else access & _file_rights(last)  # noqa: PTH112
             rule = struct.pack("=Qi", allowed, descriptor)
             libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)

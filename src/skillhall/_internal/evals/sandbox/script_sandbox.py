@@ -117,7 +117,7 @@ class ScriptSandbox:
 
 
 def build_clean_environment(home: Path) -> dict[str, str]:
-    """Return the variables of a process that gets nothing from the caller but the search path."""
+    """Return the variables of a process that inherits only the search path."""
     environment = {"HOME": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8"}
     environment["PATH"] = os.environ.get("PATH") or os.defpath
     if sys.platform == "win32":

@@ -1,4 +1,4 @@
-"""Suggests a better description for a skill, and splits queries to measure it honestly.
+"""Suggestion of a better description, measured on queries its author has not seen.
 
 The model sees only the results of the training half. The held-out half shows whether the new
 description is better for queries that the model has not seen.
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.triggers.trigger_score import QueryScore, TriggerScore
     from skillhall._internal.skill.evals.eval_file import TriggerQuery
 
-SPLIT_SEED = 20261118  # fixed: the same queries always have the same halves
+SPLIT_SEED = 20261118  # fixed, so that the same queries are always split alike
 MAX_DESCRIPTION = 1024  # characters, from the specification
 _MAX_BODY = 6000  # characters of the instructions that the model sees
-_MAX_OTHERS = 20  # descriptions of other skills that the model sees
+_MAX_OTHERS = 20  # number of descriptions of other skills that the model sees
 
 INSTRUCTIONS = """\
 You improve the description of an agent skill. An agent sees the names and descriptions of all its \
@@ -96,7 +96,7 @@ def clean_description(reply: str, skill: str) -> str:
 
 
 def is_better(before: TriggerScore, after: TriggerScore) -> bool:
-    """Whether the share of queries with the right result has increased."""
+    """Whether the mean of recall and specificity has increased."""
     return _balanced_accuracy(after) > _balanced_accuracy(before)
 
 

@@ -1,4 +1,4 @@
-"""The skills of an agent during an eval: they do not change, and using them leaves no traces."""
+"""The skills of an agent during an eval: frozen, and without a usage log."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class DescriptionWriter(Protocol):
 
 
 class ImprovementEstimate(NamedTuple):
-    """Number of requests for a suggestion and for all runs that measure it."""
+    """Numbers of requests for a suggestion and for all runs that measure it."""
 
     requests: int
     input_tokens: int
@@ -77,7 +77,7 @@ class DescriptionImprovement:
 
     @property
     def is_better(self) -> bool:
-        """Whether the suggestion is better for queries that its author has not seen."""
+        """Whether the suggestion is better for the held-out queries."""
         return is_better(self.held_out.before, self.held_out.after)
 
 

@@ -1,4 +1,4 @@
-"""The agent that is asked trigger queries, with the same listing and tools as real agents.
+"""The agent that answers trigger queries; its listing and tools are the real ones.
 
 Pydantic AI is imported here, so commands load this module only when they need it.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from skillhall._internal.evals.runs.run_limits import ModelPrice
     from skillhall._internal.evals.triggers.evaluated_skills import EvaluatedSkills
 
-MAX_REPLY_LENGTH = 2000  # characters that are stored
+MAX_REPLY_LENGTH = 2000  # characters of a reply that are stored
 _MAX_WRITTEN = 200_000  # characters; an agent that writes more has not loaded the skill
 
 

@@ -85,14 +85,14 @@ class TriggerEval:
     repeats: int
     spending: RunSpending  # of all runs of the command
     jobs: int = 4
-    results_folder: str = ""  # "" stores results next to the skill
+    results_folder: str = ""  # where results are stored; "" is next to the skill
     open_agent: Callable[[EvaluatedSkills], QueryAgent] = _find_no_agent
     on_run: Callable[[], None] = lambda: None
     new_runs: int = 0
-    problem: str = ""  # why some runs were not made
+    problem: str = ""  # why some runs were not executed
 
     def plan(self, target: TriggerTarget, description: str = "") -> TriggerPlan:
-        """Return the runs for a skill; `description` replaces its own one."""
+        """Return the runs for a skill; `description` replaces that of the skill."""
         name = target.name if description else ""
         skills = EvaluatedSkills(self.skills, self.run_directory, name, description)
         known = read_known_replies(self._find_workspace(target).iterations())
@@ -102,7 +102,7 @@ class TriggerEval:
         return TriggerPlan(target, skills, tuple(runs))
 
     def spend(self, skill: str, usage: RunUsage) -> None:
-        """Add the usage of a request that is not a run; a limit stops the command."""
+        """Add the usage of a request that is not a run; a reached limit stops the command."""
         try:
             self.spending.add(RunKey(skill, Arm.WITH_SKILL, 0), usage)
         except SpendingLimitReached as reached:
@@ -112,13 +112,13 @@ class TriggerEval:
         """Execute the new runs of a plan and return the result.
 
         Without `is_stored`, the runs are stored, but not as the result of the skill.
-        Raises: Busy if another command makes the runs; ModelUnavailable, OSError.
+        Raises: Busy if another command executes the runs; ModelUnavailable, OSError.
         """
         workspace = self._find_workspace(plan.target)
         iteration = open_trigger_iteration(workspace, plan.target)
         journal = TriggerJournal(iteration)
         with journal.lock():
-            # Another command may have made some of the runs since they were planned.
+            # Another command may have executed some of the runs since they were planned.
             current = plan.with_known(read_known_replies(workspace.iterations()))
             result = await self._measure(current, journal)
             if is_stored:
@@ -128,7 +128,7 @@ class TriggerEval:
     def replay(self, target: TriggerTarget, recorded: Sequence[EvalIteration]) -> TriggerResult:
         """Return the result of recorded runs, without a model, and store it.
 
-        A run counts if its query and all that the agent saw are as they were.
+        A run counts if its query and everything that the agent saw are unchanged.
         Raises: ConfigInvalid if no trigger queries are recorded; OSError, SkillhallError.
         """
         earlier = find_result(recorded)
@@ -181,7 +181,7 @@ class TriggerEval:
     def _compute_digest(self, skills: EvaluatedSkills, query: str) -> str:
         """Return a digest of what a reply depends on: listing, tools, query and model."""
         value = {
-            # Results must be the same in another checkout of the same project.
+            # The digest must be the same in another checkout of the same project.
             "request": _render_request(skills, query).replace(
                 self.skills.settings.working_directory, "."
             ),

@@ -1,7 +1,7 @@
 """The files of trigger evals in an iteration of a skill's workspace.
 
-`triggers.jsonl` gets a line for each run as soon as it ends, so that a killed command continues
-there. `triggers.json` is the result of the last command.
+`triggers.jsonl` gets a line for each run as soon as it ends, so that the next command continues
+where a killed one stopped. `triggers.json` is the result of the last command.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class TriggerJournal:
         line = json.dumps(_serialize_run(run), ensure_ascii=True).encode() + b"\n"
         with self._open() as handle:
             size = os.fstat(handle).st_size
-            # A killed command may have left half a line.
+            # A killed command may have left an incomplete line.
             if size and os.pread(handle, 1, size - 1) != b"\n":
                 line = b"\n" + line
             os.write(handle, line)
@@ -75,7 +75,7 @@ class TriggerJournal:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other commands from doing the same runs. Raises: Busy, OSError."""
+        """Keep other commands from executing the same runs. Raises: Busy, OSError."""
         with self._open() as handle, hold_lock(lock_handle(handle, waits=False)):
             yield
 

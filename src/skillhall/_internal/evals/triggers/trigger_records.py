@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.evals.eval_file import TriggerQuery
 
 _NO_USAGE = RunUsage()
-MAX_REQUESTS = 8  # for one query; an agent that searches longer has not found the skill
+MAX_REQUESTS = 8  # model requests for one query; an agent that needs more has not found the skill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

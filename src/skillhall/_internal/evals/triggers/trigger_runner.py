@@ -94,7 +94,7 @@ class TriggerRunner:
                     self.problem = f"{_MAX_FAILURES} runs in a row failed: {run.reply.reason}"
                 self.on_run(run)
                 runs.append(run)
-                with suppress(SpendingLimitReached):  # it is checked before the next run
+                with suppress(SpendingLimitReached):  # the limit is checked before the next run
                     self.spending.update(_to_key(run), run.reply.usage)
 
         tasks = [asyncio.create_task(work()) for _ in range(self.jobs)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NO_SKILL = ""  # key of runs in which no skill was loaded
 _HALF = 0.5
-_ALLOWED_FALSE_TRIGGERS = 0.1  # a higher rate is a fault, if the interval is sure of it
+_ALLOWED_FALSE_TRIGGERS = 0.1  # higher rates are reported if the complete interval is above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +34,13 @@ class TriggerRate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryScore:
-    """The runs of one query: how many loaded the skill, and how many another one first."""
+    """The runs of one query, counted by the skill that was loaded first."""
 
     query: TriggerQuery
     runs: int  # that are complete
     loads: int
     failed: int
-    taken: Mapping[str, int]  # runs by the skill that was loaded first; `NO_SKILL` if none was
+    taken: Mapping[str, int]  # numbers of runs by the skill that was loaded first, or `NO_SKILL`
 
     @property
     def rate(self) -> float | None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggerTargets:
-    """The skills to measure, and the findings in all of their trigger files."""
+    """The skills to measure, and all findings about their trigger files."""
 
     targets: tuple[TriggerTarget, ...]
     without_queries: tuple[str, ...]
@@ -44,7 +44,7 @@ class TriggerTargets:
 def find_trigger_targets(skills: AgentSkills, names: Sequence[str]) -> TriggerTargets:
     """Return the skills with these names, ids or folders; without names, all with queries.
 
-    Skills whose text is always in the prompt are left out of the latter.
+    Skills whose instructions are always in the prompt are skipped if no names are given.
     Raises: SkillNotFound, SkillNotApproved.
     """
     snapshot = skills.snapshot()
@@ -97,7 +97,7 @@ def _find_row(view: SkillView, name: str) -> ViewedSkill:
 
 
 def _read_queries(row: ViewedSkill) -> tuple[tuple[TriggerQuery, ...], list[Finding]]:
-    """Return the queries in all trigger files of a skill, each once, and the findings."""
+    """Return the distinct queries in all trigger files of a skill, and the findings."""
     if row.skill.is_flat:
         return (), []
     queries: dict[str, TriggerQuery] = {}

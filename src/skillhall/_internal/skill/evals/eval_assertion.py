@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MAX_PATTERN_LENGTH = 1000  # characters
 TEXT_KEYS = ("text", "check", "name", "description")
-# Types that other tools use for assertions that a model judges.
+# The `type` values of other tools for assertions that a model judges.
 JUDGE_TYPES = frozenset({"judge", "llm", "llm-judge", "llm-rubric", "llm_judge", "model"})
 _COMMON_KEYS = frozenset({"id", "type", *TEXT_KEYS})
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EVALS_PATH = "evals/evals.json"
-# The guide names the last one, without a folder. Public skills use all of these.
+# Public skills use all of these names; the agentskills.io guide has the last one only.
 TRIGGER_PATHS = (
     "evals/triggers.json",
     "evals/trigger-eval.json",

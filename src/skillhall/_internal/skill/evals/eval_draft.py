@@ -78,9 +78,9 @@ def build_template(skill_name: str, parsed: ParsedSkill) -> EvalDraft:
 
 
 def append_case(data: bytes | None, skill_name: str, case: Mapping[str, object]) -> bytes | None:
-    """Return an evals file with one more case; `None` if the present file cannot be changed.
+    """Return an evals file with one more case; `None` if the file cannot be changed.
 
-    `data` is the present file, if there is one. Its other contents stay as they are.
+    `data` is the existing file, if there is one. Its other contents stay as they are.
     """
     if data is None:
         return _build_draft(skill_name, [case], []).evals
@@ -173,7 +173,7 @@ def _read_text(entry: Mapping[str, object], key: str) -> str:
 
 
 def _iter_headings(body: str) -> Iterator[str]:
-    """Yield the headings of a Markdown text that are not in blocks of code."""
+    """Yield the headings of a Markdown text, except those in code blocks."""
     fence = ""
     for line in body.splitlines():
         marker = _FENCE.match(line)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 MAX_EVAL_FILE_BYTES = 1024 * 1024
 MAX_ENTRIES = 1000  # cases or queries in a file
 MAX_FINDINGS = 100  # per file
-TODO = "TODO:"  # the start of each text in a template
+TODO = "TODO:"  # prefix of each placeholder in a template
 
-# The key of the guide comes first; the others are used by public skills.
+# The key of the agentskills.io guide comes first; public skills use the others.
 _LIST_KEYS = ("evals", "cases", "tests", "queries")
 _PROMPT_KEYS = ("prompt", "query", "input")
 _QUERY_KEYS = ("query", "prompt", "input")
@@ -48,7 +48,7 @@ class FileMention:
 
 @dataclass(frozen=True, slots=True)
 class EvalCase:
-    """One test case: a prompt and what a good result is."""
+    """One test case: a prompt and a description of a good result."""
 
     id: str
     prompt: str
@@ -112,7 +112,7 @@ class _Reader:
         self.findings: list[Finding] = []
         self.lines: dict[KeyPath, int] = {}
         self.ids: dict[str, int] = {}  # the line of each id
-        self.queries: dict[str, tuple[TriggerQuery, int]] = {}  # by text, with the line
+        self.queries: dict[str, tuple[TriggerQuery, int]] = {}  # by text, with its line
         self.document = self._parse(data)
 
     def limited_findings(self) -> tuple[Finding, ...]:
@@ -125,7 +125,7 @@ class _Reader:
             Code.EVAL_VARIANT,
             Code.EVAL_UNKNOWN_KEY,
         }
-        # Problems among the findings that are left out must still fail the check.
+        # Problems among the omitted findings must still fail the check.
         code = min(codes) if codes else Code.EVAL_VARIANT
         summary = Finding(code, f"{rest} more findings are not shown", found[MAX_FINDINGS].line)
         return (*found[:MAX_FINDINGS], summary)
@@ -176,14 +176,14 @@ class _Reader:
         return self._add_query(TriggerQuery(query, should_trigger), entry.path) if query else None
 
     def _add_query(self, query: TriggerQuery, path: KeyPath) -> TriggerQuery | None:
-        """Return the query; `None` if it is in the file already."""
+        """Return the query; `None` if the file already has it."""
         first = self.queries.setdefault(query.query, (query, self._line(path)))
         if first[0] is query:
             return query
         if first[0] == query:
-            self._add(Code.EVAL_VARIANT, f"the query is already in line {first[1]}", path)
+            self._add(Code.EVAL_VARIANT, f"the query is already on line {first[1]}", path)
         else:
-            message = f"the query in line {first[1]} has another 'should_trigger'"
+            message = f"the query on line {first[1]} has another 'should_trigger'"
             self._add(Code.EVAL_FORM, message, path, "remove one of them")
         return None
 
@@ -225,7 +225,7 @@ class _Reader:
         repeated: KeyPath | None = None
         for path, line in iter_json_lines(text):
             if repeated is not None and path[: len(repeated)] == repeated and path != repeated:
-                pass  # a member of a repeated key is not a repetition itself
+                pass  # the members of a repeated key are not repeated themselves
             elif path in self.lines:
                 repeated = path
                 message = f"duplicate key {str(path[-1])[:100]!r}; the last value is used"
@@ -283,7 +283,7 @@ class _Reader:
             return ""
         case_id = str(value)
         if case_id in self.ids:
-            message = f"the id {case_id[:100]!r} is already used in line {self.ids[case_id]}"
+            message = f"the id {case_id[:100]!r} is already used on line {self.ids[case_id]}"
             self._add(Code.EVAL_ID, message, path, "give every case its own id")
         self.ids.setdefault(case_id, self._line(path))
         return case_id
@@ -346,7 +346,7 @@ class _Reader:
         return tuple(files)
 
     def _read_assertions(self, entry: _Object) -> tuple[EvalAssertion, ...]:
-        # Versions of the guide differ in the name of the key, so neither is a deviation.
+        # Versions of the agentskills.io guide differ in this key, so neither name is a deviation.
         key = self._choose_key(entry, _ASSERTION_KEYS) or _ASSERTION_KEYS[0]
         assertions = (
             self._read_assertion(value, (*entry.path, key, number))
@@ -373,7 +373,7 @@ class _Reader:
         return EvalAssertion(text, check, self._line(path)) if text else None
 
     def _add_check_problem(self, problem: CheckProblem, path: KeyPath, *, is_judged: bool) -> None:
-        """Report an unusable check; an assertion that also has a text is left to the judge."""
+        """Report an unusable check; a judge decides if the assertion also has a text."""
         code = Code.EVAL_VARIANT if is_judged else Code.EVAL_FORM
         message = f"{problem.message}; a model judges the text" if is_judged else problem.message
         self._add(code, message, (*path, problem.key))
@@ -394,7 +394,7 @@ class _Reader:
 
 
 class _NotJson(ValueError):
-    """A constant that Python reads, but that is not JSON."""
+    """A constant that Python accepts, but that is not JSON."""
 
 
 def _reject_constant(constant: str) -> NoReturn:
