@@ -473,7 +473,7 @@ def test_help_groups_the_commands_by_task(cli: Cli) -> None:
         "Options",
         "Start here",
         "Find and check",
-        "Install and keep",
+        "Install and maintain",
         "Serve and share",
         "Sessions",
         "Agents",

@@ -27,9 +27,9 @@ COMMAND_SECTIONS = {
         "init": ("author.init", "Create a new skill."),
         "add": ("install.add", "Add skills from a folder, an archive, a repository or the web."),
         "list": ("browse.list", "List skills."),
-        "check": ("author.check_project", "Run all checks at once, for CI: one report."),
+        "check": ("author.check_project", "Run all checks and print one report, for CI."),
         "serve": ("servers.serve", "Serve skills and prompts over HTTP: web pages, REST and MCP."),
-        "doctor": ("doctor", "Check this machine and project, and say what to do."),
+        "doctor": ("doctor", "Check this machine and project, and suggest fixes."),
     },
     "Find and check": {
         "search": ("browse.search", "Search the names, descriptions and instructions of skills."),
@@ -45,7 +45,7 @@ COMMAND_SECTIONS = {
         "lsp": ("author.lsp", "Check skills in an editor while you type."),
         "schema": ("author.schema", "Print the JSON Schema of a file, for editors."),
     },
-    "Install and keep": {
+    "Install and maintain": {
         "install": ("install.install", "Install the skills in the lock file."),
         "update": ("install.update", "Update skills and keep local edits."),
         "outdated": ("install.update:outdated", "Show which skills have changed upstream."),
@@ -206,7 +206,7 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context, *, as_json: bool) -> int | None:
     """Find, check, install and serve Agent Skills: folders with a SKILL.md.
 
-    Without a command, show what is in this folder and what to do next.
+    Without a command, show the state of this folder and suggested next steps.
     Aliases: ls, find, info, cat, new, rm, undo, upgrade; install SOURCE is add SOURCE.
 
     Data goes to stdout, messages to stderr. With --json, every command prints one JSON object.

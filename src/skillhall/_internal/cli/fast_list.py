@@ -71,7 +71,7 @@ def open_listing_cache(search: SearchOptions, settings: Settings) -> ListingCach
     """
     if len(search.roots) != 1 or search.no_index or not settings.use_head_cache:
         return None
-    if settings.has_revocations:  # a listing marks what is revoked, which depends on all files
+    if settings.has_revocations:  # a listing marks revoked skills, by all of their files
         return None
     # As `Root.resolve`; importing `pathlib` or the module of `Root` takes too long.
     path = os.path.join(settings.working_directory, os.path.expanduser(search.roots[0]))  # noqa: PTH111, PTH118
@@ -82,7 +82,7 @@ def open_listing_cache(search: SearchOptions, settings: Settings) -> ListingCach
 
 def print_stored_listing(request: ListRequest) -> bool:
     """Print the stored listing if it is current; return whether it was printed."""
-    # The numbers of tokens and files depend on more files than a scan looks at.
+    # Token and file counts depend on more files than a scan looks at.
     if request.long or len(request.search.roots) != 1:
         return False
     try:

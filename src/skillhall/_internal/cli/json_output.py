@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
 
 SCHEMA_VERSION = 1
-_MAX_SHARED_HINT = 64  # characters; longer ones repeat the value of one skill
+_MAX_SHARED_HINT = 64  # characters; longer hints quote values and are rarely repeated
 
 
 class EncodedItems(NamedTuple):

@@ -21,7 +21,7 @@ Command: TypeAlias = "Callable[..., CommandResult | int | None]"
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
-# An option without a value.
+# An option without a value, such as `--yes`.
 flag = partial(click.option, is_flag=True)
 
 yes_option = flag("-y", "--yes", help="Do not ask for confirmation.")
@@ -41,7 +41,7 @@ config_option = click.option(
     metavar="FILE",
     help="Read the agents from this file.  [default: ./skillhall.toml or ./skillhall.json]",
 )
-# The run directory of an agent.
+# The option for the run directory of an agent.
 run_directory_option = click.option(
     "--root",
     default=".",
@@ -49,7 +49,7 @@ run_directory_option = click.option(
     type=click.Path(exists=True, file_okay=False),
     help="Use this run directory.  [default: the working directory]",
 )
-# For commands whose arguments are names.
+# The option for roots of commands whose arguments are names.
 roots_option = click.option(
     "-r",
     "--root",

@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 MIN_ITEMS = 500  # starting processes takes as long as checking a few hundred skills
 _BATCH_SIZE = 64
-_MAX_BATCHES = 8192  # their numbers must fit into a pipe, which has at least 64 KiB
+_MAX_BATCHES = 8192  # the numbers of all batches must fit into a pipe, which holds at least 64 KiB
 _STEP = "checking skills"
 _BATCH = Struct("I")  # the number of a batch
 _LENGTH = Struct("Q")  # of its results
@@ -121,8 +121,8 @@ def _count_cores() -> int:
 class _ProcessGroup:
     """Forked processes that map batches; they inherit the function and the items.
 
-    `concurrent.futures` would need two threads and a fourth process, and its import alone as much
-    time as checking a hundred skills.
+    `concurrent.futures` would need two threads and a fourth process, and its import alone takes
+    as much time as checking a hundred skills.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class _ProcessGroup:
             os._exit(0)
 
     def read_results(self) -> Iterator[tuple[int, list[Any]]]:
-        """Yield number and results of each batch, in any order, until all processes have ended."""
+        """Yield the number and results of each batch, in any order, until all are done."""
         with DefaultSelector() as selector:
             for pipe in self._pipes.values():
                 selector.register(pipe, EVENT_READ)

@@ -1,4 +1,4 @@
-"""Where and how a command searches for skills, and its settings; `list` imports no click."""
+"""Search options of a command, and its settings. For `list`, it imports no click."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from skillhall._internal.settings import Settings
 
 
 class SearchOptions(NamedTuple):
-    """Where and how a command searches for skills."""
+    """Roots and options of a command's search for skills."""
 
     roots: tuple[str, ...] = ()
     profile: str = "lenient"

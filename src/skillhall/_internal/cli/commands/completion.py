@@ -26,7 +26,7 @@ def command(*, shell: str) -> CommandResult:
         raise LookupError(shell)
     group = click.get_current_context().find_root().command
     completion = completion_class(group, {}, "skillhall", COMPLETE_VARIABLE)
-    # `source()` would start bash to check its version, which takes long.
+    # `source()` would start bash to check its version, which is slow.
     script = completion.source_template % completion.source_vars()
     install = _INSTALL_COMMANDS[shell]
     data = {"shell": shell, "script": script, "install": install}

@@ -1,4 +1,4 @@
-"""`skillhall doctor`: checks the machine and the project, and says what to do."""
+"""`skillhall doctor`: checks the machine and the project, and suggests fixes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ _HINTS = {
     "sqlite": "use a Python whose SQLite has FTS5",
     "extra": "pip install 'skillhall[{extra}]'",
     "not_a_folder": "move the file away",
-    "working_folder": "change to a folder that is yours, or change its permissions",
+    "working_folder": "change to a folder of your own, or change its permissions",
     "folder_permissions": "change its permissions, or set {variable} to another folder",
-    "folder_not_private": "make it yours, then run: chmod 700 {path}",
+    "folder_not_private": "change its owner to your account, then run: chmod 700 {path}",
     "skills_missing": "run: skillhall install",
     "skills_missing.user": "run: skillhall install --global",
     "skills_changed": "'skillhall verify' shows the files",
@@ -32,7 +32,7 @@ _HINTS = {
 
 @json_command("doctor", "skillhall doctor")
 def command() -> CommandResult:
-    """Check Python, git, extras, folders, locks, the server and the model; say what to do.
+    """Check Python, git, extras, folders, locks, server and model, and suggest fixes.
 
     The exit code is 1 if there is a problem. Warnings and notes do not fail. Nothing is changed,
     and no request is sent to a model.

@@ -1,4 +1,4 @@
-"""`skillhall` alone: what is in this folder, and the three most likely next steps."""
+"""`skillhall` without a command: the state of this folder, and likely next steps."""
 
 import shlex
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _STEPS = 3
 
 @json_command("overview", "skillhall")
 def command() -> CommandResult:
-    """Show what is in this folder, and the most likely next steps."""
+    """Show the state of this folder, and the most likely next steps."""
     overview = inspect_folder(read_settings())
     steps = [*islice(dict.fromkeys(_suggest_steps(overview)), _STEPS)]
     width = max(len(step) for step, _ in steps)

@@ -28,7 +28,7 @@ _MAX_NAMES = 10  # of skills in a question or message
 
 
 class TrustOptions(NamedTuple):
-    """What a command does with skills that are not approved."""
+    """Options for skills that are not approved."""
 
     trust_project: bool = False
     require_trusted: bool = False

@@ -140,7 +140,7 @@ def test_findings_that_are_gone_are_counted(folder: Path, check: Checked) -> Non
     check("--update-baseline")
     (skill / "SKILL.md").write_bytes(make_skill_md("risky"))
     assert check.json()["summary"]["gone"] == 1
-    assert "1 finding of the baseline no longer found" in check.messages
+    assert "obsolete findings in the baseline: 1;" in check.messages
 
 
 def test_missing_baseline_is_explained(folder: Path, check: Checked) -> None:

@@ -60,12 +60,15 @@ _FORMATS = ["text", "json", "sarif", "github", "junit", "markdown"]
     metavar="DIR",
     help="Read eval results here.  [default: next to the skill]",
 )
-@click.option("--baseline", metavar="FILE", help="Fail only for findings that FILE does not have.")
+@click.option("--baseline", metavar="FILE", help="Fail only for findings that are not in FILE.")
 @flag("--update-baseline", help="Write all findings to the baseline, and succeed.")
 @click.option(
-    "--changed", default="", metavar="BASE", help="Check only skills that differ from git's BASE."
+    "--changed",
+    default="",
+    metavar="BASE",
+    help="Check only skills that changed since the git revision BASE.",
 )
-@flag("--files", "are_files", help="Check the skills that contain each PATH, which is a file.")
+@flag("--files", "are_files", help="Each PATH is a file: check the skills that contain them.")
 @click.option(
     "--config",
     metavar="FILE",
@@ -103,9 +106,9 @@ def command(
     if update_baseline and not baseline_path:
         raise click.UsageError("--update-baseline needs --baseline FILE")
     if update_baseline and (changed or are_files):
-        raise click.UsageError("--update-baseline needs all skills; remove --changed or --files")
+        raise click.UsageError("--update-baseline checks all skills; omit --changed and --files")
     if are_files and (changed or not paths):
-        raise click.UsageError("--files needs a PATH, and no --changed")
+        raise click.UsageError("--files needs a PATH, and cannot be combined with --changed")
     request = CheckRequest(
         paths=paths or chosen.paths,
         profile=find_profile(profile or chosen.profile or "specification"),
@@ -178,8 +181,7 @@ def _build_result(
     ]
     if gone:
         messages.append(
-            f"{format_count(gone, 'finding')} of the baseline no longer found; "
-            "shorten it with --update-baseline"
+            f"obsolete findings in the baseline: {gone}; --update-baseline removes them"
         )
     text = ""
     if output_format == "text":

@@ -36,7 +36,7 @@ _R = TypeVar("_R")
     default=DEFAULT_THRESHOLD,
     show_default=True,
     metavar="SHARE",
-    help="Report skills that share at least this much of their text, from 0 to 1.",
+    help="Report skills that share at least this fraction of their text, from 0 to 1.",
 )
 def command(*, search: SearchOptions, threshold: float) -> CommandResult:
     """Find duplicate skills below each ROOT, or in the default skill folders.
@@ -91,7 +91,7 @@ def _format_limits(report: DuplicateReport) -> Iterator[str]:
         yield f"warning: cannot read {format_count(len(report.unreadable), 'skill')}"
     if report.common_phrases:
         yield (
-            f"phrases in more than {MAX_COMMON} different texts were used only for skills that "
+            f"phrases that occur in more than {MAX_COMMON} texts were used only for skills that "
             f"consist mainly of them"
         )
 

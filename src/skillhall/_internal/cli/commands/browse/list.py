@@ -9,7 +9,7 @@ from skillhall._internal.cli.search_options import SearchOptions
 
 @json_command("list", "skillhall list .agents/skills --json")
 @root_search_options
-@flag("-l", "--long", help="Show the numbers of tokens and files; reads each skill completely.")
+@flag("-l", "--long", help="Show token and file counts. Reads each skill completely.")
 def command(*, search: SearchOptions, long: bool) -> int:
     """List the skills below each ROOT, or in the default skill folders.
 

@@ -120,7 +120,7 @@ def find_trust_states(catalog: Catalog, settings: Settings) -> Mapping[str, str]
     skills = [skill for skill in catalog.skills if skill.root_number in numbers]
     if not skills:
         return {}
-    # A listing of named folders needs none of these, and the second only after a change.
+    # Imported late: a listing of named folders needs neither, one without changes only the first.
     from skillhall._internal.catalog.trust.state_cache import open_state_cache
 
     policy = catalog.profile.trust_policy

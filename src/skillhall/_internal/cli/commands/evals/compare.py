@@ -49,10 +49,10 @@ def command(*, before: str, after: str, arm: str, baseline_arm: str | None) -> C
     warnings = []
     if comparison.changed_assertions:
         cases = ", ".join(comparison.changed_assertions[:_MAX_LISTED])
-        warnings.append(f"rates are not comparable, because the assertions differ: {cases}")
+        warnings.append(f"pass rates are not comparable, because the assertions differ: {cases}")
     if comparison.unpaired_cases:
         cases = ", ".join(comparison.unpaired_cases[:_MAX_LISTED])
-        warnings.append(f"left out, because only one side has them: {cases}")
+        warnings.append(f"skipped, because only one side has them: {cases}")
     return CommandResult(
         {
             "before": _serialize_side(comparison.before),

@@ -135,7 +135,7 @@ def grading_options(function: Command) -> Command:
 def open_judge(
     grading: GradingRequest, default: str, cases: Sequence[EvalCase]
 ) -> TextModel | None:
-    """Return the model that judges; `None` without one, or without work for it.
+    """Return the judge; `None` if there is none, or nothing for it to judge.
 
     Raises: CommandFailed, ModelUnavailable.
     """

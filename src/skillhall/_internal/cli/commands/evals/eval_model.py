@@ -52,7 +52,7 @@ price_option = click.option(
 
 
 def require_price(price: ModelPrice | None, max_cost: float | None) -> None:
-    """Check that a limit of the cost can hold. Raises: CommandFailed."""
+    """Check that a cost limit can be enforced. Raises: CommandFailed."""
     if max_cost is not None and price is None:
         raise CommandFailed(
             "usage",

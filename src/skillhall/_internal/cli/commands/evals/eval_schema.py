@@ -12,7 +12,7 @@ from skillhall._internal.evals.eval_schemas import SCHEMAS, read_schema
 @json_command("schema", "skillhall eval schema evals > evals.schema.json")
 @click.argument("name", required=False, type=click.Choice([*SCHEMAS]), metavar="[NAME]")
 def command(*, name: str | None) -> CommandResult:
-    """Print the JSON Schema NAME; without NAME, list them."""
+    """Print the JSON Schema NAME; without NAME, list the schemas."""
     if name is None:
         return CommandResult(
             {"schemas": [{"name": one, "file": file} for one, file in SCHEMAS.items()]},

@@ -79,7 +79,7 @@ _UNKNOWN_PRICE = "--max-cost needs the price of the judge, which is not known"
     "--against",
     default="",
     metavar="REV|PATH",
-    help="Run another version too: a git revision or a folder.",
+    help="Also run another version: a git revision or a folder.",
 )
 @click.option(
     "--catalog",
@@ -93,7 +93,7 @@ _UNKNOWN_PRICE = "--max-cost needs the price of the judge, which is not known"
     default=DEFAULT_JOBS,
     show_default=True,
     metavar="N",
-    help="Do up to N runs in parallel.",
+    help="Execute up to N runs in parallel.",
 )
 @click.option(
     "--timeout",
@@ -146,7 +146,7 @@ _UNKNOWN_PRICE = "--max-cost needs the price of the judge, which is not known"
     "skill_folders",
     multiple=True,
     metavar="DIR",
-    help="Where the external agent finds skills, below its home folder.  "
+    help="Put skills into this folder of the external agent's home folder. Repeatable.  "
     "[default: .agents/skills and .claude/skills]",
 )
 @flag("--allow-scripts", help="Let the agent run the skills' scripts.")
@@ -301,7 +301,7 @@ def _to_target(one: SkillEval, report: EvalRunReport, *, allow_scripts: bool) ->
 def _check_spending_limits(
     opened: OpenedAgent, max_tokens: int | None, max_cost: float | None
 ) -> None:
-    """Check that the limits can hold. Raises: CommandFailed."""
+    """Check that the limits can be enforced. Raises: CommandFailed."""
     require_price(opened.price, max_cost)
     if max_tokens is not None and not opened.has_script_tool:
         raise CommandFailed(

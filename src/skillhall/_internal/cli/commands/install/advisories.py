@@ -30,7 +30,7 @@ _SHORT_DIGEST = len("sha256:") + 12
 )
 @flag("--check", help="Fetch the lists of all servers now.")
 def command(*, file: str | None, server: str, check: bool) -> CommandResult:
-    """List the revoked skills that this machine knows of; agents do not get them.
+    """List the revoked skills that this machine knows of; agents cannot use them.
 
     With FILE, read a list that a server has published, for machines without a network. The list is
     at /.well-known/agent-skills/revoked.json on the server. A list that is older than the known one

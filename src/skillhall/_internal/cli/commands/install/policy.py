@@ -1,4 +1,4 @@
-"""`skillhall policy`: what the rules of the machine, the user and the project decide."""
+"""`skillhall policy`: shows the rules of policy files that apply to skills."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _FILTERS = (
     ("--action", "NAME", "Show only this action, such as skill.edit, or a group such as skill."),
     ("--subject", "ID", "Show only changes to this skill, token, session, …"),
     ("--outcome", "done|refused", "Show only changes with this outcome."),
-    ("--via", "NAME", "Show only changes through web, rest, mcp, cli, webhook or system."),
+    ("--via", "NAME", "Show only changes made through web, rest, mcp, cli, webhook or system."),
     ("--since", "TIME", "Show only rows since this date or time, or from the last 12h, 7d or 4w."),
     ("--until", "TIME", "Show only rows before this date or time."),
 )

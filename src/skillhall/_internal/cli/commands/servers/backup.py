@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skillhall._internal.backup.server_backup import RestoreReport
 
 _MAX_NAMES = 20  # shown of each list; --json has all
-# How the kinds of records are called in the report, in this order.
+# Names of the kinds of records, in the order of the report.
 _KINDS = {
     "skills": "skills",
     "systemSkills": "system skills",

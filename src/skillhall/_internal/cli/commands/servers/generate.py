@@ -102,8 +102,8 @@ def command(
 
     Run it again to update them; skills whose prompts no longer exist are removed. Folders that it
     did not create, or that were edited, are skipped with a warning; the exit code is still 0. If
-    the server fails to return a prompt, the others are written and the exit code tells you why.
-    The token is read from SKILLHALL_SERVER_TOKEN.
+    the server fails to return a prompt, the others are written and the exit code is that of the
+    error. The token is read from SKILLHALL_SERVER_TOKEN.
     """
     project = open_project(is_user=is_user)
     if hook == "remove":

@@ -200,7 +200,7 @@ def use(*, version: str, comment: str, root: str) -> CommandResult:
 def restore(*, version: str, root: str) -> CommandResult:
     """Write the files of a version again, or restore a deleted skill.
 
-    With review, they are a draft.
+    If skills are reviewed, the result is a draft.
     """
     from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
     from skillhall._internal.skill_store.versions.skill_versions import parse_pin
@@ -222,7 +222,7 @@ def restore(*, version: str, root: str) -> CommandResult:
 @json_command("bin", "skillhall version bin", group=command)
 @run_directory_option
 def list_bin(*, root: str) -> CommandResult:
-    """List the skills that were deleted in the last 30 days, the last one first."""
+    """List the skills that were deleted in the last 30 days, newest first."""
     with _open_versions(root) as versions:
         deleted = versions.list_bin()
     rows = [(row.skill, str(row.number), row.at, row.by) for row in deleted]
