@@ -33,7 +33,7 @@ def read_skill_folder(path: str) -> SkillFolder:
     """Read the SKILL.md in a folder. Raises: NotASkill, SkillFileNotFound, NotAFile, TooLarge."""
     path = os.path.abspath(path)
     bundle = open_bundle(FolderHandle(path), LENIENT.scan_policy)
-    file = min(filter(is_skill_md, bundle.files), default=None)  # uppercase comes first
+    file = min(filter(is_skill_md, bundle.files), default=None)  # SKILL.md comes before skill.md
     if file is None:
         raise NotASkill(path)
     parsed = parse_skill(bundle.files[file].read(), os.path.basename(path))

@@ -43,7 +43,7 @@ def fix(
     With `dry_run`, nothing is written. The results are in path order.
     Raises: SkillFileNotFound if a path does not exist.
     """
-    # Links may be followed to read files outside of the paths, never to write there.
+    # Follows no links: a fix must not write outside of the paths.
     report = validate(paths, profile, settings._replace(follow_links=False))
     results = (_fix_file(result, profile, dry_run=dry_run) for result in report.results)
     return tuple(result for result in results if result is not None)
@@ -79,8 +79,8 @@ def _fix_file(result: ValidationResult, profile: Profile, *, dry_run: bool) -> F
 def propose_fixes(path: str, data: bytes, profile: Profile) -> tuple[Fix, ...]:
     """Return the safe fixes of a SKILL.md that is open in an editor, each on its own.
 
-    There are none if all of them together would not improve the file. One alone may reveal more
-    findings: a name is checked once its field is found.
+    There are none if all of them together would not improve the file. A single fix may add
+    findings: a name, for example, is only checked once its field is found.
     """
     if fix_all(path, data, profile) == data:
         return ()

@@ -25,7 +25,7 @@ from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall.errors import SkillFileNotFound, SkillhallError, UnsafePath
 
-_MAX_COUNTED_BYTES = 1024 * 1024  # of a file whose tokens are counted
+_MAX_COUNTED_BYTES = 1024 * 1024  # bytes; tokens of larger files are not counted
 _SAFE_IN_LINKS = "/-._~!$&'*+,;=@"
 
 
@@ -79,7 +79,7 @@ class OpenDocument:
         return examine_draft(bundle, self.bundle.folder, profile)
 
     def count_file_tokens(self, path: str) -> int | None:
-        """Return the tokens of a text file of the skill; `None` if it is none, or too large."""
+        """Return the tokens of a file of the skill; `None` if not text, or too large."""
         file = self.bundle.files.get(path)
         if file is None or file.size > _MAX_COUNTED_BYTES:
             return None

@@ -1,4 +1,4 @@
-"""Review of skills that need an approval: what the user sees, and what they decide."""
+"""Review of skills that need an approval: shows them and records the decisions."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class SkillReview:
         return self.gate.store.read().find_base(name, self.gate.project)
 
     def describe(self, one: HeldSkill) -> Iterator[str]:
-        """Yield what the user needs to decide: files, findings and changes."""
+        """Yield the lines on which the user decides: files, findings and changes."""
         skill, hashed = one.skill, one.hashed
         yield f"{skill.name} ({one.decision.state}): {skill.description}"
         yield f"  location: {skill.location}"

@@ -13,7 +13,7 @@ _BOOLEANS = ("true", "false")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldDescription:
-    """A field of the frontmatter: what it does, and values that it often has."""
+    """A field of the frontmatter: its meaning, and common values."""
 
     name: str
     description: str

@@ -112,7 +112,7 @@ def validate(  # noqa: PLR0913 - each is an option of its own
     scan_policy = scan_profile.validation_scan_policy or scan_profile.scan_policy
 
     def load(roots: Sequence[Root], profile: Profile) -> Catalog:
-        # The head cache remembers bodies that are not text, so that `list` rejects them too.
+        # The head cache records which bodies are not text, so that `list` rejects these skills too.
         cache = HeadCache(settings.cache_directory) if settings.use_head_cache else None
         return load_roots(roots, profile, cache, progress, with_bodies=cache is not None)
 
