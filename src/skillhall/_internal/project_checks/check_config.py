@@ -37,7 +37,7 @@ def read_check_config(path: str) -> CheckConfig:
     if table.value is None:
         return CheckConfig()
     folder = os.path.dirname(os.path.abspath(path))
-    table.child("paths")  # raises an error if the table is not one
+    table.child("paths")  # raises ConfigInvalid if the value is not a table
     table.reject_unknown_keys(_KEYS)
     baseline = table.child("baseline").as_string()
     return CheckConfig(

@@ -39,16 +39,16 @@ from skillhall.errors import LockNotFound, SkillFileNotFound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRequest:
-    """What is checked, and how."""
+    """Scope and options of a run of all checks."""
 
     paths: tuple[str, ...]
     profile: Profile
     skip: frozenset[ProjectCheck] = frozenset()
     gates: tuple[Gate, ...] = ()
-    results_folder: str = ""  # with the workspaces of evals; "": next to each skill
+    results_folder: str = ""  # has the workspaces of evals; "": they are next to each skill
     depth: int | None = None
     changed_since: str = ""  # only skills that differ from this revision; "": all
-    are_files: bool = False  # whether the skills that contain the paths are checked
+    are_files: bool = False  # whether the paths are files, whose skills are checked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +179,7 @@ def _verify(paths: Sequence[str], settings: Settings) -> list[CheckFinding]:
 
 
 def _list_differences(result: VerifyResult) -> Iterator[Finding]:
-    """Yield the differences to the lock file, with paths inside the folder of the skill."""
+    """Yield the differences from the lock file, with paths inside the skill's folder."""
     hint = "restore the skill, or install it again"
     if not result.is_there:
         yield Finding(Code.LOCK_MISMATCH, "the skill is not installed", hint=hint)
