@@ -1,4 +1,4 @@
-"""What an editor shows about an open SKILL.md: completion, hover, links, outline and tokens."""
+"""Editor features of an open SKILL.md: completion, hover, links, outline, tokens."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class DocumentFeatures:
 
     @cached_property
     def _body_line(self) -> int:
-        """The first line of the body; that after the last one in unclosed frontmatter."""
+        """The first line of the body; the line count if the frontmatter is not closed."""
         data = self.document.data
         block = find_frontmatter(data)
         if isinstance(block, FrontmatterBlock):
@@ -195,7 +195,7 @@ class DocumentFeatures:
         )
 
     def hover(self, position: Position) -> Hover | None:
-        """Return what is at a position, and what it costs."""
+        """Return a description of the item at a position, with its tokens."""
         if (reference := self.find_reference(position)) is not None:
             where = self.lines.span(reference.line, reference.start, reference.end)
             return Hover(_to_markup(self._describe_reference(reference)), where)

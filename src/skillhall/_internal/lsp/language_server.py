@@ -74,7 +74,7 @@ class SkillLanguageServer(LanguageServer):
         self.notice_change()
 
     def notice_change(self) -> None:
-        """Answer the requests that wait for a change."""
+        """Wake the requests that wait for a change."""
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -85,7 +85,7 @@ class SkillLanguageServer(LanguageServer):
 
     @property
     def pulls_diagnostics(self) -> bool:
-        """Whether the client asks for diagnostics, instead of getting them unasked."""
+        """Whether the client pulls diagnostics; otherwise, the server pushes them."""
         text_document = self.client_capabilities.text_document
         return text_document is not None and text_document.diagnostic is not None
 

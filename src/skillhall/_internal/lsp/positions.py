@@ -1,4 +1,4 @@
-"""Positions in a document: lines as our parser counts them, columns as the client does."""
+"""Positions in a document: our parser's line numbers, and the client's columns."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TextLines:
         return Range(self.position(line, start), self.position(line, end))
 
     def line_range(self, line: int) -> Range:
-        """Return the range of a line without its indentation; that of the last one past the end."""
+        """Return the range of a line, or of the last one, without its indentation."""
         line = min(max(line, 0), len(self.starts) - 1)
         text = self.line(line)
         return self.span(line, len(text) - len(text.lstrip()), len(text))
@@ -63,7 +63,7 @@ class TextLines:
         """Return one small edit that turns the text into `new`."""
         old = self.text
         start = _count_common(old, new)
-        # Not in the middle of a line break.
+        # The edit must not start or end in the middle of a line break.
         start -= start > 0 and old[start - 1 : start] == "\r"
         end = _count_common(old[start:][::-1], new[start:][::-1])
         stop = len(old) - end
@@ -80,7 +80,7 @@ class TextLines:
 
 
 def _count_common(left: str, right: str) -> int:
-    """Return the length of the common start, by halving."""
+    """Return the length of the common prefix, by binary search."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
