@@ -30,7 +30,7 @@ _LOG = logging.getLogger("skillhall.embeddings")
 
 
 class EmbeddingInput(NamedTuple):
-    """Text to embed, which is read only if its vector is missing."""
+    """Text to embed; it is read only if its vector is missing."""
 
     digest: str
     read: Callable[[], str]
@@ -43,9 +43,9 @@ InputSource: TypeAlias = "Callable[[], Iterable[EmbeddingInput]]"
 class CostEstimate(NamedTuple):
     """Estimate of the texts and tokens that a job would send, and of its cost."""
 
-    texts: int  # different ones of all skills
-    missing: int  # of them, without a vector
-    tokens: int  # of the missing ones
+    texts: int  # distinct texts of all skills
+    missing: int  # number of these texts without a vector
+    tokens: int  # of the texts without a vector
     cost: float | None  # in the currency of the price; None if there is no price
 
 
@@ -85,7 +85,7 @@ class RetryPolicy:
             wanted = max(wanted, error.retry_after)
         if not is_temporary or (self.max_failures and failures >= self.max_failures):
             return None
-        # A command does not wait for an hour, even if the server asks for it.
+        # A command does not wait for an hour, even if the server asks it to.
         return (
             None if self.max_failures and wanted > self.max_pause else min(wanted, self.max_pause)
         )
@@ -212,7 +212,7 @@ class EmbeddingJob:
         except EmbeddingFailed as error:
             if error.code != _TEXT_REJECTED:
                 raise
-        # Some servers answer like this if they do not know the model.
+        # Some servers also respond with this code if they do not know the model.
         self.model.embed_texts([_HARMLESS_TEXT])
         vectors = [*self._embed_accepted(batch)]
         self.rejected.update(texts.keys() - {digest for digest, _ in vectors})
@@ -251,7 +251,7 @@ def _read_texts(
         try:
             text = readers[digest]()
         except SkillhallError:
-            continue  # deleted since; the next run does not list it
+            continue  # the skill was deleted; the next run does not list it
         if compute_text_digest(text) == digest:
             yield digest, text
 
@@ -289,11 +289,11 @@ class BackgroundEmbedding:
             self._is_closed = True
             self._job.cancel()
         if self._thread is not None:
-            # A batch that is lost is sent again after the restart, which must not wait for it.
+            # A restart must not wait for a batch: a lost batch is sent again afterwards.
             self._thread.close(_CLOSE_TIMEOUT)
 
     def _find_interval(self) -> float | None:
-        # A job fails if a retry does not help; the server may have been repaired by then.
+        # A failed job starts again: the server may have been repaired in the meantime.
         return MAX_PAUSE if self.status.state == "failed" else None
 
     def _poll(self) -> None:

@@ -11,9 +11,9 @@ from skillhall.errors import ModelUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-Vector: TypeAlias = "array[float]"  # of type "f", with length 1
+Vector: TypeAlias = "array[float]"  # array of type "f", normalized to length 1
 
-MAX_DIMENSIONS = 16_384  # numbers of a vector; the largest known models have 8,192
+MAX_DIMENSIONS = 16_384  # the largest known models have 8,192
 
 
 class EmbeddingFailed(ModelUnavailable):

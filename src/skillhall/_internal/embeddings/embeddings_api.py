@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 URL_VARIABLE: Final = "SKILLHALL_EMBEDDINGS_URL"
 KEY_VARIABLE: Final = "SKILLHALL_EMBEDDINGS_KEY"
-# Text Embeddings Inference accepts no more by default; larger batches are hardly faster.
+# Default limit of Text Embeddings Inference; larger batches are hardly faster.
 BATCH_SIZE: Final = 32
 # A batch of the largest vectors as decimal numbers has about 10 MiB.
 MAX_RESPONSE_BYTES: Final = 16 * 1024 * 1024
@@ -130,7 +130,7 @@ class EmbeddingsApi:
         try:
             return self._post(texts, timeout)
         except EmbeddingFailed as error:
-            # Base64 needs a quarter of the bytes; servers that do not know it reject the request.
+            # Base64 takes a quarter of the bytes; servers without support reject the request.
             if error.code != _TEXT_REJECTED.code or self._encoding == _FLOAT:
                 raise
         vectors = self._post(texts, timeout, _FLOAT)

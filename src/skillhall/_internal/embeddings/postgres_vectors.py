@@ -230,7 +230,7 @@ class _DatabaseRanking:
             return self._loaded.rank(query, k, digests)
         if len(digests) <= _MAX_FILTERED:
             return self._store.rank_by_database(self._model, query, k, [*digests])
-        # Almost all stored vectors belong to the caller, so few of the nearest are not wanted.
+        # Almost all stored vectors belong to the caller, so few of the nearest are filtered out.
         wanted = digests if isinstance(digests, AbstractSet) else frozenset(digests)
         limit = 2 * k
         while True:

@@ -187,7 +187,7 @@ class SqliteVectors:
 
     def _connect(self) -> sqlite3.Connection:
         os.makedirs(os.path.dirname(self.path), mode=_FOLDER_MODE, exist_ok=True)
-        # SQLite would create it for everyone.
+        # SQLite would make the file readable for everyone.
         os.close(os.open(self.path, os.O_RDONLY | os.O_CREAT, _FILE_MODE))
         connection = sqlite3.connect(self.path, timeout=_LOCK_TIMEOUT, isolation_level=None)
         try:
@@ -219,14 +219,13 @@ class SqliteVectors:
 def _create_tables(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")
     ((version,),) = connection.execute("PRAGMA user_version")
-    if version != _FORMAT:  # no other process was faster
+    if version != _FORMAT:  # otherwise, another process has created the tables
         for table in ("vectors", "models"):
             connection.execute(f"DROP TABLE IF EXISTS {table}")
         for statement in filter(str.strip, _TABLES.split(";")):
             connection.execute(statement)
-        # Positions of a new file are higher than those of any earlier one (no machine stores a
-        # vector in a microsecond), so that readers which
-        # remember a position find its vectors.
+        # Positions in a new file are higher than those in any earlier one (no machine stores a
+        # vector in a microsecond), so that readers that remember a position find its vectors.
         connection.execute(
             "INSERT INTO sqlite_sequence (name, seq) VALUES ('vectors', ?)",
             (time.time_ns() // 1000,),

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from skillhall._internal.embeddings.embedding_model import Vector
     from skillhall._internal.embeddings.vector_store import VectorStore
 
-# Vectors that are compared exactly: per requested result, and at least. See
+# Numbers of vectors that are compared exactly: per requested result, and the minimum. See
 # docs/decisions/0033 for the recall.
 CANDIDATE_FACTOR = 8
 MIN_CANDIDATES = 400
 _SIGN_DIGITS = bytes.maketrans(bytes(range(256)), b"0" * 128 + b"1" * 128)
-_QUERY_STEPS = 2**15  # so that numbers are integers, which Python multiplies fastest
+_QUERY_STEPS = 2**15  # scales numbers to integers, which Python multiplies fastest
 
 
 class VectorIndex:
@@ -52,7 +52,7 @@ class VectorIndex:
             self._digests.append(digest)
             self._signs.append(_read_signs(data[SCALE.size :]))
             self._vectors.append(data)
-            # Last, because other threads find rows by it.
+            # Set last, because other threads look rows up here.
             self._row_by_digest[digest] = len(self._vectors) - 1
 
     def rank(
@@ -112,7 +112,7 @@ class LoadedVectors:
         """
         with self._lock:
             for position, digest, data in self._store.read(self._model, self._position):
-                # All vectors of a model have one length; those of another replaced the others.
+                # Vectors of another length have replaced all earlier vectors of the model.
                 if count_dimensions(data) != self._index.dimensions:
                     self._index = VectorIndex(count_dimensions(data))
                 self._index.add(digest, data)

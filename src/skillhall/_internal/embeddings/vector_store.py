@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.embeddings.embedding_model import Vector
 
-MAX_VECTORS = 200_000  # of all models; vectors in use are never deleted
+MAX_VECTORS = 200_000  # limit for all models together; vectors in use are never deleted
 
 
 class StoredVector(NamedTuple):
