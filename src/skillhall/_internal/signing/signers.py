@@ -1,4 +1,4 @@
-"""Known signers: whose signatures a user or a policy recognizes."""
+"""Known signers, whose signatures a user or a policy recognizes."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class IdentitySigner:
     name: str
     identity: str  # pattern
     issuer: str
-    trusted_root: bytes = b""  # of a private Sigstore
-    path: str = "Sigstore"  # of the trusted root, for messages
+    trusted_root: bytes = b""  # the trusted root of a private Sigstore
+    path: str = "Sigstore"  # path of the trusted root, for messages
     _checker: tuple[IdentityPolicy, Verifier] | None = None
 
     def accepts(self, bundle: SigstoreBundle) -> bool:

@@ -61,9 +61,9 @@ def open_verifier(trusted_root: bytes, name: str) -> Verifier:
     """
     try:
         if not trusted_root:
-            # The package warns on stderr that it does not update the root.
+            # Suppressed: the package warns on stderr that it does not update the root.
             logging.getLogger("sigstore._internal.tuf").setLevel(logging.ERROR)
-            # Offline: the root that comes with the package, or that its own tool updated.
+            # Offline, with the root that comes with the package or that its own tool has updated.
             return Verifier.production(offline=True)
         with tempfile.TemporaryDirectory() as folder:  # the package reads roots only from files
             path = Path(folder, "trusted_root.json")
