@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
     Pair = tuple[int, int]
 
-MAX_COMMON = 64  # texts; a phrase that is in more of them is a part of a template
-_MAX_PAIRS = 4  # of a text with earlier ones
+MAX_COMMON = 64  # texts; a phrase in more texts is part of a template
+_MAX_PAIRS = 4  # pairs of a text with earlier ones
 _NEIGHBORS = 3  # earlier texts with the same hash that a text is paired with
 _MIN_SHARED = 2  # hashes
 _MIN_SHARED_SHARE = 0.1  # of the hashes; a text with a fifth of its words replaced shares a third
-_TEMPLATE_SHARE = 0.5  # of the hashes: a text with more common ones is made from a template
-_PARTS = 64  # of the rows; each is sorted on its own, so that little is in memory as objects
+_TEMPLATE_SHARE = (
+    0.5  # of the hashes; a text with a higher share of common hashes is made from a template
+)
+_PARTS = 64  # of the rows; each is sorted separately, to keep few objects in memory
 _TEXT_BITS = 24
 _TEXT_MASK = (1 << _TEXT_BITS) - 1
 
@@ -33,7 +35,7 @@ class CandidatePairs(NamedTuple):
     hardly any others.
     """
 
-    best_pairs: list[Pair]  # of each text with an earlier one, if any
+    best_pairs: list[Pair]  # for each text, with one earlier text, if there is one
     other_pairs: list[Pair]
     common_phrases: int
 

@@ -43,8 +43,8 @@ from skillhall._internal.skill.copy_key import KEY_SIZE, copy_key
 from skillhall._internal.skill.frontmatter_locator import FrontmatterBlock, find_frontmatter
 from skillhall.errors import SkillhallError
 
-_MIN_SHARED_WORDS = 40  # of overlapping skills; fewer are a few common sentences
-_MAX_NEAR = 0.999  # the most for texts that differ, if only in the order of lines
+_MIN_SHARED_WORDS = 40  # for overlapping skills; fewer words are just a few common sentences
+_MAX_NEAR = 0.999  # maximum for texts that differ, even if only in the order of lines
 _TEXTS_IN_MEMORY = 64  # a text is often compared several times in a row
 _KINDS = [*DuplicateKind]
 _T = TypeVar("_T")
@@ -112,7 +112,7 @@ def find_duplicates(
         [known.sketch if (known := facts[number]) else () for number in representatives]
     )
     clusters = _TextClusters(len(texts), threshold)
-    # Most texts are joined with their best candidate, which saves other comparisons.
+    # Most texts are joined with their best candidate, which makes other comparisons unnecessary.
     for pairs in (candidates.best_pairs, candidates.other_pairs):
         separate = [pair for pair in pairs if not clusters.is_joined(*pair)]
         compared = [tuple(locations[representatives[text]] for text in pair) for pair in separate]
@@ -271,7 +271,7 @@ def _describe_group(policy: ScanPolicy, members: _GroupMembers) -> DuplicateGrou
     first: _LoadedSkill | None = None
     copies: list[SkillCopy] = []
     is_equal = True
-    # One after the other: a group may have thousands of skills.
+    # Read one after the other: a group may have thousands of skills.
     for skill, known in zip(members.skills, members.similarities, strict=True):
         other = _load_skill(skill, policy)
         if other is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-DEFAULT_THRESHOLD = 0.6  # copies with a fifth of their words replaced are more similar
+DEFAULT_THRESHOLD = 0.6  # copies with a fifth of their words replaced are above it
 
 
 class DuplicateKind(StrEnum):
@@ -94,4 +94,4 @@ class DuplicateReport:
     groups: tuple[DuplicateGroup, ...]
     compared: int  # number of skills
     unreadable: tuple[str, ...] = ()  # locations of skills that could not be read
-    common_phrases: int = 0  # not used to find copies, because many skills have them
+    common_phrases: int = 0  # in so many skills that they rarely show copies

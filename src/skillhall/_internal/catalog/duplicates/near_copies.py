@@ -33,7 +33,7 @@ _MIN_SIZE_RATIO = MIN_SIMILARITY / (2 - MIN_SIMILARITY)
 _SUMMARY_HASHES = 10  # near copies share three or more of them on average
 _HASH_MASK = 0xFFFFFFFF
 _MAX_COMPARED = 3
-_MAX_READ = 200  # existing skills for each new one: a tenth of a second
+_MAX_READ = 200  # existing skills read for each new one, in a tenth of a second
 
 
 class PresentSkill(NamedTuple):

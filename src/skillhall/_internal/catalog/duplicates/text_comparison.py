@@ -10,10 +10,10 @@ from skillhall._internal.skill.copy_key import find_copied_text, split_words
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-PHRASE_LENGTH = 3  # words; a phrase of three is rarely in two texts by chance
+PHRASE_LENGTH = 3  # words; two texts rarely share a phrase of three words by chance
 SAMPLE_SIZE = 48  # shingles of a text, on average
 _MIN_SHARE = 1 / 64  # of the shingles of a long text
-_LOWEST = -(2**63)  # hash values are from here to its negation
+_LOWEST = -(2**63)  # hash values range from this number to its negation
 _HASH_RANGE = 2**64
 SKETCH_BITS = 40  # of each value in a sketch
 _SKETCH_MASK = (1 << SKETCH_BITS) - 1

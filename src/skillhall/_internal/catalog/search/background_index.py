@@ -1,4 +1,4 @@
-"""Search index whose texts are read by a thread, so that requests do not wait.
+"""Search index whose texts are read in a background thread.
 
 The modules of the search are imported when the index is first needed: a client of `skillhall mcp`
 waits for the response to `initialize`, and they would take a seventh of its CPU time.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
 
 THREAD_NAME = "skillhall-search"
-MIN_STORED = 500  # skills; smaller indexes are built so fast that storing them is not worth it
+MIN_STORED = 500  # skills; smaller indexes build so fast that storing them is not worthwhile
 _FOLDER = "search"  # in the cache folder
 _IDLE_SHARE = 1.0  # seconds of sleep for each second of work: requests come first
 

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 FORMAT = 4  # increase it if the tables or their content change
-MAX_AGE = 30 * 24 * 3600  # seconds; indexes that were not used for longer are deleted
+MAX_AGE = 30 * 24 * 3600  # seconds; indexes that were unused for longer are deleted
 NAME_WORDS, HEAD_STEMS, SECTION_STEMS = "name_words", "head_stems", "section_stems"
 _MEMORY = 32 * 1024 * 1024  # bytes of new rows before they are written
 _LOCK_TIMEOUT = 2.0  # seconds to wait for another process
 _BATCH = 500  # values in one statement; SQLite accepts 999 everywhere
-_CACHED_COUNTS = 4096  # numbers of matches; a server must not remember every query
-_MIN_WASTE = 1000  # unused rows that are always accepted
+_CACHED_COUNTS = 4096  # limits the memory that the queries of a server can take
+_MIN_WASTE = 1000  # unused rows that never cause a rebuild
 _LIKE_SYNTAX = re.compile("[%_~]")
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
@@ -78,8 +78,8 @@ class Place(NamedTuple):
 
     location: bytes
     head: int
-    text: int | None = None  # `None` if the text was not read yet, or cannot be read
-    signature: bytes = b""  # of the file; empty if it must be read again
+    text: int | None = None  # `None` if the text has not been read yet, or cannot be read
+    signature: bytes = b""  # stat signature of the file; empty if it must be read again
     embedding: str | None = None
 
 
@@ -98,7 +98,7 @@ class TextRow(NamedTuple):
 
     digest: bytes
     copy_key: bytes | None
-    content: bytes  # that is searched
+    content: bytes  # the part that is searched
 
 
 class IndexDatabase:
@@ -217,7 +217,7 @@ class IndexDatabase:
             "WHERE description_key IN ({})"
         )
         keys = [*description_keys]
-        if len(keys) > _BATCH:  # most of them, so that one pass over all is faster
+        if len(keys) > _BATCH:  # most keys, so one pass over all is faster
             condition = "SELECT description_key FROM heads JOIN places ON places.head = heads.id "
             condition += "GROUP BY description_key HAVING count(*) > 1"
             rows = self._execute(sql.format(condition))
@@ -276,7 +276,7 @@ class IndexDatabase:
         return known
 
     def count_words(self, table: str, words: Iterable[str]) -> dict[str, int]:
-        """Return the words that occur in the table, in any form, with their numbers of rows."""
+        """Return the words that occur in the table, in any form, with their row counts."""
         # Not by `count_matches`: there are hundreds of words, and almost none of them exists.
         sql = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"  # noqa: S608 - constants
         counts = {word: self._execute(sql, (f'"{word}"',))[0][0] for word in words}
@@ -358,17 +358,17 @@ class IndexDatabase:
         return dict(self._execute_in_parts(sql, locations))
 
     def _execute_in_parts(self, sql: str, values: Sequence[Any]) -> Iterator[Any]:
-        """Execute a statement with a list of values, as many at once as SQLite accepts."""
+        """Execute a statement with a list of values, in batches that SQLite accepts."""
         for start in range(0, len(values), _BATCH):
             part = values[start : start + _BATCH]
             yield from self._execute(sql.format(", ".join("?" * len(part))), tuple(part))
 
     def _match(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
-        """Execute a search; a term that the tokenizer splits has no matches among sections."""
+        """Execute a search. A term that the tokenizer splits has no matches in sections."""
         try:
             return self._execute(sql, values)
         except sqlite3.OperationalError as error:
-            # SQLite does not know the newest letters and takes them for spaces.
+            # SQLite does not know the newest letters of Unicode and treats them as spaces.
             if "phrase queries are not supported" not in str(error):
                 raise
             return []

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAX_QUERY_LENGTH = 4000  # characters; the rest of a longer text is ignored
 MAX_TERMS = 64
-SHORT_QUERY = 4  # words; in a query with more, the last word is not taken as unfinished
+SHORT_QUERY = 4  # words; the last word of a longer query is treated as complete
 _MIN_PREFIX_LENGTH = 2  # a single letter would match too many words
 
 # Latin, Greek and Cyrillic accents. In other scripts, combining marks distinguish words.

@@ -49,12 +49,12 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.search.query import Query
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
 
-    ScoredRows: TypeAlias = Sequence[tuple[int, float]]  # a higher score is better
+    ScoredRows: TypeAlias = Sequence[tuple[int, float]]  # row and score; higher scores are better
 
 _Row = TypeVar("_Row")
 
 MIN_HITS = 10  # with fewer hits, parts of words are searched, too
-MAX_RARE_TERMS = 24  # of a long prompt; each costs time
+MAX_RARE_TERMS = 24  # terms of a long prompt that are searched; each costs time
 _CHEAP_ROW_COUNT = 1000  # up to this many rows are cheap to rank, however common the term
 # A word is common if it is in more rows than this share of the number of skills.
 _COMMON_HEADS, _COMMON_SECTIONS = 0.05, 2.0
@@ -62,12 +62,12 @@ _MEANING_CONSTANT = 30  # rank at which the score is about half of the best
 _STEM_WEIGHT = 0.9  # of another form of a word in a name
 _FORM_WEIGHT = 0.7  # of another form of a word in a head
 _SPELLING_WEIGHT = 0.95  # of another spelling, such as `xlsx` for `excel`
-_LATE_WEIGHT = 0.2  # of a word at the end of a long description
-_EARLY_LENGTH = 120  # characters of a description after which half of the difference is lost
-_SHORT_SECTION_WEIGHT = 0.5  # for a short query
+_LATE_WEIGHT = 0.2  # weight of a word at the end of a long description
+_EARLY_LENGTH = 120  # position in a description at which half of the weight above that is lost
+_SHORT_SECTION_WEIGHT = 0.5  # weight of sections for a short query
 _EARLY_WORDS_WEIGHT = 4.0
 _EARLY_WORDS_DEPTH = 100  # best skills of the other rankings
-_UNFINISHED_WEIGHT = 0.8  # of a letter of a word that is not complete
+_UNFINISHED_WEIGHT = 0.8  # weight of each letter of an incomplete word
 # Scores are below 0.8 for matches, 0.9 for names that start with the query, and 1 for exact names.
 _FUSED_SCORE, _NAME_SHARE = 0.8, 0.1
 NAME_SCORE = _FUSED_SCORE + _NAME_SHARE
@@ -86,10 +86,10 @@ class Ranking:
     vary_spelling: bool = True  # British and American, joined words, `k8s`
     rare_words_only: bool = True
     fold_copies: bool = True
-    depth: int = 200  # rows of each ranking; more cost time and find nothing
+    depth: int = 200  # rows of each ranking; more rows cost time and do not improve results
     # With more skills, texts are shortened: complete ones take three times as long to index.
     max_complete_texts: int = 10_000
-    section_weight: float = 2.0  # of a long prompt; the other rankings have the weight 1
+    section_weight: float = 2.0  # for a long prompt; the other rankings have weight 1
 
 
 DEFAULT_RANKING = Ranking()
@@ -199,7 +199,7 @@ class QueryRanker:
     def _find_names(
         self, query: Query, terms: Sequence[Term]
     ) -> Iterator[tuple[Sequence[int], float]]:
-        """Yield the heads whose name is or starts with the query, and their minimum score."""
+        """Yield heads whose name equals or starts with the query, and their minimum score."""
         key = query.name_key
         if self._ranking.use_names and query.is_short and len(terms) > 1:
             yield self._find_names_with_stems({stem_word(one.text) for one in terms}), _FUSED_SCORE
@@ -236,7 +236,7 @@ class QueryRanker:
         return tuple(dict.fromkeys(chain.from_iterable(corrected)))
 
     def _correct_keyword(self, term: Term) -> Sequence[Term]:
-        """Return what was meant: two words written as one, or a similar word."""
+        """Return the term that was probably meant: two joined words, or a similar word."""
         if self._is_known(term) or not is_correctable(term.text):
             return (term,)
         pairs = {pair: self._count_heads_with(Term(pair)) for pair in split_word(term.text)}
@@ -244,7 +244,7 @@ class QueryRanker:
         if best and pairs[best]:
             return [Term(word) for word in best.split()]
         corrected = self._correct_term(term)
-        # The start of a word of a description is not a mistake: the user is still typing.
+        # A prefix of a word in a description is not a mistake: the user is still typing.
         if corrected.text != term.text or self._is_in_heads(term._replace(is_prefix=True)):
             return (corrected,)
         others = {*list_mistakes(term.text)}
@@ -341,7 +341,7 @@ class QueryRanker:
         words = dict.fromkeys((stem_word(term.text) for term in terms), _STEM_WEIGHT)
         words |= dict.fromkeys((term.text for term in terms), 1.0)
         names = {row: keys[row].split() for row, _ in rows}
-        # Names share most of their words.
+        # Computed once for each word, because names share most of their words.
         distinct = {word for name in names.values() for word in name}
         weights = {word: _match_word(word, words, query.unfinished) for word in distinct}
         scored = [
@@ -349,7 +349,7 @@ class QueryRanker:
             for row, name in names.items()
         ]
         scored.sort(key=lambda pair: -pair[1])
-        # Not relative to the best one, which may be a bad match.
+        # Not relative to the best score, which may be that of a bad match.
         return self._score("head", scored, 1.0, len(query.terms) ** 2)
 
     def _rank_early_words(

@@ -83,7 +83,7 @@ class HitExplanation(NamedTuple):
     """Why a skill matches a query."""
 
     words: Mapping[str, Sequence[str]]  # of each field that match
-    ranks: Mapping[str, int]  # by the name of the ranking, from 1
+    ranks: Mapping[str, int]  # rank from 1, by the name of the ranking
 
     @property
     def text(self) -> str:
@@ -206,7 +206,7 @@ class SearchIndex:
     def _store_heads(self, changed: Mapping[bytes, CatalogSkill], removed: Sequence[bytes]) -> None:
         if not changed and not removed:
             return
-        # In the order of locations, which takes a third less time to store.
+        # Sorted by location, which takes a third less time to store.
         heads = {location: _build_head(changed[location]) for location in sorted(changed)}
         self._database.begin()
         self._database.remove_places(removed)
@@ -298,7 +298,7 @@ class SearchIndex:
         content = data[:MAX_TEXT]
         if not self._has_complete_texts:
             content = shorten_text(content)
-        # Of the content that is searched, which takes a third of the time of the complete text.
+        # Hashes only the searched content, which takes a third of the time of the complete text.
         row = TextRow(hashlib.sha256(content + (key or b"")).digest()[:16], key, content)
         digest = _compute_embedding_digest(skill, data) if self._has_model else None
         return _ReadText(row, self._build_signature(status), digest)
@@ -397,14 +397,14 @@ class SearchIndex:
         text, rank_keys = query.text, {**ranked.scores}
         least = NAME_SCORE if query.folded_text else 0.0
         for location in found if text else ():
-            # The name as it was written is before other names with the same words.
+            # A name that equals the query exactly comes before other names with the same words.
             if rank_keys[location] >= least and skills[location].name.strip() == text:
                 rank_keys[location] += 1
         rank_key = rank_keys.__getitem__
         found.sort(key=rank_key, reverse=True)
         for _, equal in groupby(found, rank_key):
             run = [*equal]
-            # Keys of names are slow to build, and no one sees the order after the page.
+            # Sort keys of names are slow to build, and the order after the page does not matter.
             if len(run) > 1 and len(groups) < end:
                 run.sort(key=lambda location: _sort_key(skills[location]))
             for location in run:

@@ -1,4 +1,4 @@
-"""Sections of texts: how they are numbered in the index, and how they are ranked.
+"""Sections of texts: their numbers in the index, and their ranking.
 
 A prompt is about one thing that a skill can do, and often one section is about that. The table of
 sections stores neither positions nor lengths: most of the time and space of an index would be
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.search.query import Term
 
 MAX_TEXT = 64 * 1024  # bytes; the rest of a SKILL.md is not searched
-# Of a shortened text, in bytes.
+# Bytes of the two parts of a shortened text.
 _START_LENGTH = 1536
 _HEADINGS_LENGTH = 512
 MAX_SECTIONS = 64  # of a text; the last contains the rest
@@ -29,7 +29,7 @@ MAX_SECTIONS = 64  # of a text; the last contains the rest
 _SIZES = 8
 _SIZE_OF_BITS = [min(max(bits - 6, 0), _SIZES - 1) for bits in range(32)]
 _ROWS_PER_TEXT = MAX_SECTIONS * _SIZES
-_MAX_CANDIDATES = 10_000  # sections; terms that are more common find no others
+_MAX_CANDIDATES = 10_000  # once there are more sections, further terms add none
 _USUAL_COUNT = 16  # sections of a text
 _USUAL_LENGTH = 400  # characters of a section
 # Constants of BM25 for the effect of the length, as in SQLite.
@@ -49,7 +49,7 @@ def shorten_text(data: bytes) -> bytes:
     """Return the beginning of a text, with the headings of the rest as its last section."""
     if len(data) <= _START_LENGTH:
         return data
-    # Not in the middle of a word, except in scripts without spaces.
+    # Do not cut in the middle of a word, except in scripts without spaces.
     space = data.rfind(b" ", 0, _START_LENGTH)
     end = space if space > _START_LENGTH // 2 else _START_LENGTH
     headings = _HEADING.findall(data, end)
@@ -100,8 +100,8 @@ def rank_texts(
 ) -> list[tuple[int, float]]:
     """Return the texts of the best sections and their scores, best first.
 
-    `terms` has the rows of each term and their number, which may be an estimate. A score is that
-    of BM25, except that a word counts once in a section. The rarest terms come first.
+    `terms` has the rows of each term, the rarest term first, and their number, which may be an
+    estimate. A score is that of BM25, except that a word counts once in a section.
     """
     section_count = _USUAL_COUNT * text_count
     scores: dict[int, float] = {}

@@ -28,7 +28,7 @@ _CONTEXT_LENGTH = 50  # characters before the first match
 _MAX_SCANNED = 64 * 1024  # characters; later matches are not shown
 _MAX_MARKS = 20
 _ELLIPSIS = "…"
-_MIN_LENGTH_WITH_FORMS = 5  # of another spelling of a word of the query; `pr` is in many words
+_MIN_LENGTH_WITH_FORMS = 5  # shorter spellings, such as `pr`, are parts of many words
 
 _WORD = re.compile(rf"(?:[^\W_]|[{ACCENTS}])+")
 # Not a single space, which would be replaced by itself.

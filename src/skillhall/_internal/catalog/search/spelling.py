@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _MIN_LENGTH = 4  # shorter words have too many neighbors
-_MAX_LENGTH = 40  # a longer word is not a mistyped one, and has too many neighbors for the memory
+_MAX_LENGTH = 40  # longer words are hardly typing errors, and their neighbors take too much memory
 _MIN_LENGTH_FOR_TWO = 8  # two mistakes are corrected from this length
-_MIN_PART = 2  # letters of a word that was joined with another one: `ui` in `uidesign`
+_MIN_PART = 2  # letters of each of two joined words: `ui` in `uidesign`
 _MIN_LENGTH_OF_VARIANT = 5  # `color`
 _MIN_LENGTH_OF_LONG = 10  # `kubernetes`
 _ENDING = r"(?=(?:e?s|e?d|ing|ings|able|ful|ist|ite|ites|al|ally|e)?$)"
-# Endings in British and in American spelling. Words that do not exist are harmless.
+# British and American endings. Generated words that do not exist are harmless.
 _SPELLINGS = [
     (re.compile(rf"{british}{_ENDING}"), re.compile(rf"{american}{_ENDING}"), british, american)
     for british, american in (
@@ -87,7 +87,7 @@ def correct_word(word: str, known: Mapping[str, int]) -> str | None:
 
 
 def list_mistakes(word: str) -> Iterator[str]:
-    """Yield the texts that differ from the word by one mistake; some more than once."""
+    """Yield the strings that differ from the word by one mistake; some more than once."""
     for i in range(len(word) + 1):
         start, end = word[:i], word[i:]
         if end:
@@ -106,7 +106,7 @@ def split_word(word: str) -> list[str]:
 
 
 def vary_spelling(word: str) -> list[str]:
-    """Return other spellings of a word, or of two: British or American, shortened or in full.
+    """Return other spellings of one or two words: British, American, short or in full.
 
     Most of the returned words do not exist: check that they occur.
     """

@@ -1,4 +1,4 @@
-"""Gate that clears approved skills from the cache of their states.
+"""Gate that clears approved skills by their cached states.
 
 Importing the trust gate and reading the approvals takes longer than most commands. While every
 skill is approved and no file has changed, neither is needed.
@@ -59,7 +59,7 @@ class CachedGate:
         skills = [*skills]
         if self._has_rules:
             return self._gate.clear(skills)
-        # Opened first: the states must not be older than the signature of the approvals.
+        # Opened before the gate: states must not be older than the signature of the approvals.
         cache = self._open_cache()
         rows = cache.find_rows(skills)
         cleared = None if rows is None else _clear_approved(skills, rows)

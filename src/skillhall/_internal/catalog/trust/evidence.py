@@ -84,7 +84,7 @@ class EvidenceFinder:
 
 
 class FoundEvidence:
-    """Evidence about the hashed files of a skill, computed on access."""
+    """Evidence about the hashed files of a skill, each fact computed on access."""
 
     def __init__(self, finder: EvidenceFinder, skill: CatalogSkill, hashed: HashedFiles) -> None:
         # Reading other files than the hashed ones is an error.
@@ -122,7 +122,7 @@ class FoundEvidence:
 def rate_bundle(main_file: str, bundle: Bundle) -> RiskLevel:
     """Return the risk level of the files of a skill. Raises: SkillhallError."""
     file = bundle.files.get(main_file)
-    if file is None:  # it is beyond the limits, so that it was not scanned
+    if file is None:  # the bundle exceeds the limits and was not scanned
         return RiskLevel.L3
     front = parse_skill(file.read()).frontmatter
     findings = (*scan_bundle(bundle, front), *bundle.findings)

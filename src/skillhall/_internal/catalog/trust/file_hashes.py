@@ -75,7 +75,7 @@ class FileHashes:
         started = now_ns()
         bundle, files = with_bundle(skill, ALL_FILES_SCAN, lambda one: (one, hash_files(one)))
         hashed = HashedFiles(files, take_signatures(skill, bundle))
-        # Files that were just written may change without a trace in their signatures.
+        # Files that were just written may change again without a change of their signatures.
         if Fingerprint(dict(hashed.signatures), started).is_stable:
             self._known[skill.location] = hashed
             self._is_changed = True

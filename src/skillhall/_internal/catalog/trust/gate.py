@@ -47,11 +47,11 @@ class Clearance(NamedTuple):
     held: tuple[HeldSkill, ...] = ()
     problem: str = ""  # why the approvals or a policy cannot be read
     warnings: tuple[str, ...] = ()  # for the user
-    examined: tuple[HashedFiles, ...] = ()  # of skills that were cleared by what they contain
+    examined: tuple[HashedFiles, ...] = ()  # files of skills that were cleared by content
 
     @property
     def signatures(self) -> Mapping[str, Signature | None]:
-        """The signatures of held and examined files, whose changes may change the decision."""
+        """The signatures of all files whose changes may change a decision."""
         held = (one.hashed for one in self.held if one.hashed is not None)
         hashed = (*held, *self.examined)
         return {path: signature for one in hashed for path, signature in one.signatures.items()}

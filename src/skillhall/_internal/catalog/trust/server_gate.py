@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.trust.trust_summary import SkillApproval
     from skillhall._internal.skill.bundle import Bundle
 
-_MAX_SNAPSHOTS = 64  # of repositories and uploads
+_MAX_SNAPSHOTS = 64  # clearances of snapshots of repositories and uploads
 CHECK_INTERVAL = 1.0  # seconds between checks of policy files and of the files that they judge
 COST_FACTOR = 20  # checks take at most a twentieth of the time
 _SERVED = Decision(TrustAction.LOAD, TrustState.APPROVED, "this server serves it")
@@ -79,13 +79,13 @@ class ServerGate:
         gate: TrustGate | None = None,
         read_revoked: Callable[[], RevokedDigests] = RevokedDigests,
     ) -> None:
-        """Create a gate with the revocations of the server. Without `gate`, all is cleared."""
+        """Create a gate with the server's revocations; clears all skills without `gate`."""
         self.read_revoked = read_revoked
         self._gate = gate and replace(gate, read_revoked=self._read_reasons)
         self._cached: _Cached | None = None
-        self._next_check = 0.0  # monotonic time
-        self._number = 0  # of the revocations at the last check
-        self._changes = 0  # of rules or files, while the revision was the same
+        self._next_check = 0.0  # time of the monotonic clock
+        self._number = 0  # number of the revocations at the last check
+        self._changes = 0  # number of changes of rules or files under the same revision
         self._lock = threading.Lock()
 
     def clear(self, revision: str, skills: Iterable[CatalogSkill]) -> ServedClearance:
@@ -197,7 +197,7 @@ class ServerGate:
         return is_revoked_now or time.monotonic() >= self._next_check
 
     def _is_current(self, cached: _Cached) -> bool:
-        """Whether neither the rules nor the files that they depend on have changed."""
+        """Whether the rules and the files that decisions depend on are unchanged."""
         if not self._is_check_due():
             return True
         started = time.monotonic()
@@ -227,7 +227,7 @@ class ServerGate:
 
 
 class PromptGate:
-    """Finds the skills of repositories that models do not get as prompts, either. Thread-safe."""
+    """Finds held skills of repositories, whose prompts are held, too. Thread-safe."""
 
     def __init__(self, open_gate: Callable[[], ServerGate]) -> None:
         self._open_gate = open_gate

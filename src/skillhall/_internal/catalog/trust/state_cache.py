@@ -44,7 +44,7 @@ class TrustCacheFile:
     """Cache file of one project with `marshal` data, verified before use."""
 
     def __init__(self, cache_directory: str, kind: str, project: str) -> None:
-        """`kind` says what the file contains. Without a directory, there is no file."""
+        """Name the cache file for a kind of data. Without a directory, there is no file."""
         self._header = f"{build_version_line()}\n{kind}\n{project}\0".encode(
             "utf-8", "surrogatepass"
         )
@@ -158,7 +158,7 @@ def _iter_keys(skills: Iterable[CatalogSkill]) -> Iterator[tuple[tuple[str, str]
 
 
 def open_trust_cache_file(settings: Settings, kind: str) -> TrustCacheFile:
-    """Return a cache file of the working directory; `kind` says what it contains."""
+    """Return the cache file of the working directory for a kind of data."""
     directory = settings.cache_directory if settings.use_head_cache else ""
     return TrustCacheFile(directory, kind, os.path.realpath(settings.working_directory))
 

@@ -66,7 +66,7 @@ class _Context(NamedTuple):
 
     @property
     def can_block(self) -> bool:
-        """Whether a rule may block a skill for what it contains."""
+        """Whether a rule may block a skill because of its content."""
         return bool(self.revoked) or (self.policies is not None and self.policies.can_block)
 
     @property
@@ -75,13 +75,13 @@ class _Context(NamedTuple):
 
     @property
     def hold_rule(self) -> str:
-        """Why every skill is held that the user neither wrote nor named; "" if none is."""
+        """Why all skills are held that the user neither wrote nor named; "" if none are."""
         return "a policy cannot be read" if self.policy_problem else self.revocation_problem
 
 
 @dataclass(frozen=True, slots=True)
 class TrustGate:
-    """Clears the skills that the user or a policy approved, and those that need no approval."""
+    """Clears skills that the user or a policy approved, or that need no approval."""
 
     store: TrustStore
     hashes: FileHashes
@@ -193,7 +193,7 @@ class TrustGate:
             if not clearance.problem and self.hashes.is_stable(skill):
                 hashed = self.hashes.get(skill)
                 decided = shown if one is None else one.hashed
-                # The files may have changed since the decision.
+                # The decision may be about earlier files.
                 if decided is None or decided.files == hashed.files:
                     known = hashed.signatures
             elif one is None and shown is None:

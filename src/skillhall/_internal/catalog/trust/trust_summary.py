@@ -1,4 +1,4 @@
-"""Who wrote a skill, who approved it, whether it has changed, and whether agents may use it.
+"""Trust summary of a skill: author, approval, changes, and use by agents.
 
 Every surface shows the same four lines: `skillhall trust show`, the page of a skill, REST and MCP.
 """
@@ -21,7 +21,7 @@ _LABEL_WIDTH = 10
 
 
 class SkillProvenance(NamedTuple):
-    """Where a skill is from, as far as it is known."""
+    """The origin of a skill, as far as it is known."""
 
     source: str = ""  # such as `acme/skills@v2`
     commit: str = ""
@@ -52,7 +52,7 @@ class TrustSummary(NamedTuple):
 
     name: str
     decision: Decision
-    users: str  # who would use the skill, such as "agents of this project"
+    users: str  # the users of the skill, such as "agents of this project"
     digest: str = ""  # "" if its files cannot be read
     origin: SkillProvenance = SkillProvenance()
     approval: SkillApproval | None = None  # the latest one, of these files or of others
