@@ -10,14 +10,14 @@ _SHADOWED, _SAME_NAME = Code.SHADOWED, Code.SAME_NAME  # globals are faster than
 
 
 class DuplicatePolicy(Enum):
-    """What happens to later skills with the same name or id."""
+    """Treatment of later skills with the same name or id."""
 
     FIRST_WINS = "the first wins"
     KEEP_ALL = "all are kept"
 
 
 class Identity(Enum):
-    """What makes two skills duplicates: the same name, or the same id."""
+    """The property that duplicates share: the name or the id."""
 
     NAME = "name"
     ID = "id"
@@ -59,7 +59,7 @@ class DuplicateSkill(NamedTuple, Generic[RankedT]):
 
     skill: RankedT
     winner: RankedT
-    rule: str  # in words, why only `winner` is used; "" if both are
+    rule: str  # the reason why only `winner` is used; "" if both are
 
     @property
     def is_shadowed(self) -> bool:

@@ -11,7 +11,7 @@ from skillhall._internal.skill.risks.tiers import TIERS, Tier
 
 
 class Effect(StrEnum):
-    """What a profile does about a finding.
+    """Effect of a finding under a profile.
 
     >>> [finding for finding in validate("skills").findings if finding.effect is Effect.REJECT]
     []

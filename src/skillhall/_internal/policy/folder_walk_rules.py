@@ -15,8 +15,8 @@ ALWAYS_SKIPPED = frozenset({".git", ".hg", ".svn", "__MACOSX", ".DS_Store"})
 GENERATED_FOLDERS = frozenset({"node_modules", "__pycache__", ".venv", "venv"})
 
 SKILLS_FOLDER = "skills"  # the usual name of a folder of skills
-MAX_DEPTH = 64  # a walk needs a few stack frames for each level
-STAGING_PREFIX = ".skillhall-"  # of folders that Skillhall is still writing
+MAX_DEPTH = 64  # limited, because a walk needs a few stack frames for each level
+STAGING_PREFIX = ".skillhall-"  # prefix of folders that Skillhall is still writing
 # Folders of tools and of archived skills. They are never groups of skills, not even in a folder
 # named `skills`.
 _NEVER_GROUPS = frozenset(
@@ -75,14 +75,14 @@ def is_volume_entry(name: str) -> bool:
 
 
 class LinkPolicy(Enum):
-    """What a scan does with a symbolic link."""
+    """Treatment of symbolic links in a scan."""
 
     DO_NOT_FOLLOW = "not followed"
     FOLLOW_INSIDE = "followed inside the roots"
 
 
 class EmptyFolderPolicy(Enum):
-    """What a scan does with a folder below the root that has no SKILL.md."""
+    """Treatment of folders below the root that have no SKILL.md."""
 
     REJECT = "a skill without a SKILL.md"  # every folder below the root should be a skill
     REJECT_AMONG_SKILLS = "rejected where its neighbors are skills"

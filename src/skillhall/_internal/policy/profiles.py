@@ -84,7 +84,7 @@ class Profile(NamedTuple):
     reserved_names: frozenset[str] = frozenset()
     precedence_policy: PrecedencePolicy = PrecedencePolicy()
     trust_policy: TrustPolicy = LOAD_EVERYTHING  # for skills that were found in a project
-    validation_scan_policy: ScanPolicy | None = None  # of `validate`, if it is not `scan_policy`
+    validation_scan_policy: ScanPolicy | None = None  # for `validate`, if it differs
 
     def with_depth(self, depth: int | None = None) -> Profile:
         """Return the profile with this scan depth, unchanged if `depth` is `None`.

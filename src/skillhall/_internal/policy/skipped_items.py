@@ -9,7 +9,7 @@ from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill.finding import Code, Finding
 
 MAX_SKIPPED = 1000  # rows in one response; the total is always exact
-# Profiles only warn about these, but something is not served.
+# Profiles only warn about these findings, although an item is not served.
 _OMITTED_CODES = frozenset(
     {
         Code.SHADOWED,

@@ -13,7 +13,7 @@ class AccessScope(StrEnum):
     """Scope of a token. A token may have several."""
 
     READ = "read"  # skills, prompts and sessions
-    WRITE = "write"  # change them
+    WRITE = "write"  # change skills, prompts and sessions
     REVIEW = "review"  # approve versions of skills, and revoke digests
     ADMIN = "admin"  # users, sources, inventories, and the server's git tokens
     AUDIT = "audit"  # read the audit log
@@ -35,6 +35,6 @@ def expand_scopes(scopes: Iterable[AccessScope]) -> tuple[AccessScope, ...]:
     return tuple(scope for scope in AccessScope if scope in chosen)
 
 
-# Tokens had no scopes once, and allowed everything that a server could do.
+# Before tokens had scopes, each allowed everything that a server could do.
 DEFAULT_SCOPES = expand_scopes([AccessScope.ADMIN])
 OPERATOR = "operator"  # owner of tokens, unless another one is named

@@ -10,7 +10,7 @@ from skillhall._internal.policy.access.access_scopes import OPERATOR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# A sign-in without a token has the id of the user, after this prefix, in place of the token's.
+# In place of a token id, a sign-in without a token has this prefix and the user's id.
 USER_OWNER_PREFIX = "user-"
 
 
@@ -42,7 +42,7 @@ class Actor(NamedTuple):
 
 
 class AuditedChange(NamedTuple):
-    """A change: who makes it, and the digests before and after, by subject; "" if none."""
+    """A change with its actor, and digests before and after by subject; "" if none."""
 
     actor: Actor
     action: str  # name in the audit log, such as skill.edit

@@ -18,7 +18,7 @@ class Action(StrEnum):
     MANAGE_OWN_ACCOUNT = "manage-own-account"  # own password, tokens and sign-ins
     WRITE_SKILLS = "write-skills"  # create, edit, import and delete; submit for review
     WRITE_SESSIONS = "write-sessions"  # sessions, blocks, templates and snapshots
-    CHAT = "chat"  # uses the model of the server
+    CHAT = "chat"  # use the model of the server
     REFRESH = "refresh"  # fetch the configured repository again, and upload prompts
     REVIEW_SKILLS = "review-skills"  # approve, return, yank and roll back versions
     MANAGE_USERS = "manage-users"

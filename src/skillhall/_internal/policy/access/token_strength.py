@@ -9,7 +9,7 @@ from itertools import pairwise
 MIN_LENGTH = 20  # characters
 MIN_PASSWORD_LENGTH = 12  # characters
 _MIN_BITS = 40.0
-_MIN_PASSWORD_BITS = 30.0  # fewer, since guesses of passwords are limited and slow
+_MIN_PASSWORD_BITS = 30.0  # fewer, because password attempts are rate-limited and hashing is slow
 
 # Common words in tokens. Each one counts as a single character.
 _COMMON = re.compile(

@@ -12,7 +12,7 @@ class InventoryItem(NamedTuple):
     digest: str  # "" if its files cannot be read
     source: str = ""  # such as `github.com/acme/skills`; "" if it is local or unknown
     commit: str = ""
-    signer: str = ""  # a known one
+    signer: str = ""  # name of a known signer
     state: str = ""  # approved, new, changed or blocked
     risk: str = ""  # L0 to L3
 

@@ -72,7 +72,7 @@ class SignatureCheck(NamedTuple):
 
     def format_signers(self) -> str:
         """Return the signers that the machine or the user knows; "" if there is none."""
-        # A project could call its key by any name.
+        # Signers of the project are omitted: a project could give its key any name.
         return ", ".join(self.find_names(PolicyLevel.USER))
 
     def describe(self) -> str:
@@ -136,7 +136,7 @@ class Policies(NamedTuple):
 
     @property
     def forbids_trust_project(self) -> bool:
-        """Whether the machine's policy holds project skills even in trusted projects."""
+        """Whether the machine's policy holds project skills despite `--trust-project`."""
         return self._get_action(PolicyLevel.MACHINE, "project") in (
             TrustAction.HOLD,
             TrustAction.BLOCK,

@@ -102,7 +102,7 @@ class PolicyFile(NamedTuple):
     signers: tuple[SignerEntry, ...] = ()
     servers: tuple[ServerEntry, ...] = ()
     holds_stale: bool = False  # whether skills are held once a list of revocations has expired
-    review_days: Mapping[RiskLevel, int] = {}  # after which an approval is due for a review
+    review_days: Mapping[RiskLevel, int] = {}  # until an approval is due for a review
 
 
 def parse_policy(document: ConfigNode) -> PolicyFile:
@@ -171,7 +171,7 @@ def _read_signer(node: ConfigNode) -> SignerEntry:
     kinds = (signer.key, signer.certificate, signer.identity)
     if sum(map(bool, kinds)) != 1:
         raise node.build_requirement_error("have one of 'key', 'certificate' and 'identity'")
-    # Many have a certificate or an identity of the same issuer: the name in it tells who signed.
+    # An issuer has many certificates and identities: only the name in them tells who signed.
     if bool(signer.certificate) != bool(signer.subject):
         raise node.build_requirement_error("have 'certificate' and 'subject' together")
     if bool(signer.identity) != bool(signer.issuer):

@@ -17,7 +17,7 @@ from skillhall._internal.policy.trust.trust_action import (
 )
 from skillhall._internal.skill.approved_files import CHANGED_REASON
 
-if TYPE_CHECKING:  # most machines have no policy files
+if TYPE_CHECKING:  # not imported at run time: most machines have no policy files
     from skillhall._internal.policy.trust.policies import Policies, SkillEvidence
 
 EVERYWHERE = "*"  # an approval for all projects
