@@ -1,4 +1,4 @@
-"""Overview of the skills on all machines: which digest is where, and its state on this server."""
+"""Overview of the skills on all machines, by digest, with their server state."""
 
 from __future__ import annotations
 

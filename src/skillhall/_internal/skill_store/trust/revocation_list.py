@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.server_revocations import RevocationCache
 
 LIFETIME = timedelta(days=7)  # of a list; clients ask once a day
-RENEWAL_INTERVAL = 3600.0  # seconds; the same bytes are sent until then
+RENEWAL_INTERVAL = 3600.0  # seconds; until then, the same bytes are sent
 
 
 class PublishedRevocations:

@@ -1,7 +1,7 @@
 """Versions of skills in folders that are served as they are, without review.
 
-A version is recorded before each change by a server, and of the files found there, if they were
-edited by hand. Nothing is recorded for skills that are never changed.
+A version is recorded before each change by a server. Files that were edited by hand are recorded,
+too, when they are found. Nothing is recorded for skills that are never changed.
 """
 
 from __future__ import annotations
@@ -112,7 +112,10 @@ class RecordedFolders:
         self._write(work)
 
     def _claim(self, writer: VersionWriter) -> bool:
-        """Record whose versions these are; return whether they are of this run directory."""
+        """Claim the versions for this run directory, unless another one owns them.
+
+        Return whether this run directory owns them.
+        """
         is_owner = self._is_owner(writer)
         if is_owner and writer.find_recorded_store() != self._folders.run_directory:
             writer.set_recorded_store(self._folders.run_directory)

@@ -126,7 +126,7 @@ class VersionPin(NamedTuple):
 
 
 class WorkingCopies(Protocol):
-    """The skills as they were written last. New versions are recorded from them."""
+    """The skills as last written. New versions are recorded from them."""
 
     def record_edits(self, skill: str) -> None:
         """Record a version of a working copy that was edited by hand."""
@@ -208,7 +208,7 @@ class SkillVersions:
         return self.table.read(work)
 
     def list_bin(self) -> tuple[DeletedSkill, ...]:
-        """Return the skills in the bin, the last one first. Raises: as `list`."""
+        """Return the skills in the bin, the last deleted one first. Raises: as `list`."""
         deleted = self.table.read(lambda reader: reader.list_deleted())
         oldest = self._now(-BIN_RETENTION)
         if any(row.at < oldest for row in deleted):
@@ -218,7 +218,7 @@ class SkillVersions:
     def read_files(self, skill: str, number: int | None) -> tuple[int, SkillFiles]:
         """Return the number and the files of a version that is to be restored.
 
-        Without a number, it is the one of a skill in the bin. Raises: SkillNotFound,
+        Without a number, it is the last version of a skill in the bin. Raises: SkillNotFound,
         VersionNotFound if its files were deleted, DatabaseUnavailable.
         """
 
@@ -329,7 +329,7 @@ class SkillVersions:
         """Serve an approved version, usually an earlier one. Raises: as `submit`."""
         return self._apply(VersionVerb.USE, skill, number, actor, comment)
 
-    def _apply(  # noqa: PLR0913, PLR0917 - what a request says
+    def _apply(  # noqa: PLR0913, PLR0917 - the fields of a request
         self,
         verb: VersionVerb,
         skill: str,
@@ -482,7 +482,7 @@ def _change_version(
         return version.number
     if verb is not VersionVerb.YANK:
         return current
-    # The bytes are revoked, whatever the number of the version.
+    # The bytes are revoked, regardless of the version's number.
     for other in versions:
         if other.digest == version.digest and other.state is VersionState.APPROVED:
             writer.set_state(other, state)
@@ -494,7 +494,7 @@ def _change_version(
     return current if current in approved else choose_current(approved)
 
 
-def _revoke(  # noqa: PLR0913, PLR0917 - what a yank says
+def _revoke(  # noqa: PLR0913, PLR0917 - the fields of a yank
     writer: VersionWriter,
     verb: VersionVerb,
     version: SkillVersion,
