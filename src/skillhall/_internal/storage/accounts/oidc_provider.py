@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from skillhall._internal.net.addresses import AddressPolicy
     from skillhall._internal.settings import OidcSettings
 
-# Only asymmetric ones: with others, anyone who knows the public key or the secret could sign.
+# Only asymmetric algorithms: with others, anyone who knows the public key or secret could sign.
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
 MAX_RESPONSE_BYTES: Final = 1024 * 1024
 _METADATA_PATH = "/.well-known/openid-configuration"
@@ -72,10 +72,10 @@ class ProviderIdentity(NamedTuple):
 
     issuer: str
     subject: str
-    name: str  # that the person prefers; "" if the provider does not tell
+    name: str  # preferred user name; "" if the provider gives none
     display: str
     role: Role | None  # None: people without an account are refused
-    has_role_claim: bool = False  # whether the provider decides about the role
+    has_role_claim: bool = False  # whether the provider assigns the role
 
 
 class _Metadata(NamedTuple):
@@ -158,7 +158,7 @@ class OidcProvider:
     def finish(
         self, answer: Mapping[str, str], attempt: SignInAttempt, redirect_url: str
     ) -> ProviderIdentity:
-        """Return the person, from the query with which the provider sent the browser back.
+        """Return the person who signed in, from the query of the provider's redirect.
 
         Raises: IdentityRefused, ProviderUnavailable.
         """

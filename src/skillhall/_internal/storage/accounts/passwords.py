@@ -15,8 +15,8 @@ MAX_LENGTH = 200  # characters
 _ALGORITHM = "scrypt"
 _COST, _BLOCK_SIZE, _PARALLELISM = 2**14, 8, 5  # 16 MiB, about 0.2 seconds
 _SALT_BYTES = 16
-_MAX_WAIT = 5.0  # seconds for one of the slots
-_SLOTS = threading.BoundedSemaphore(4)  # hashes that are computed at once, for their memory
+_MAX_WAIT = 5.0  # seconds to wait for one of the slots
+_SLOTS = threading.BoundedSemaphore(4)  # hashes computed at the same time, to limit memory
 
 
 class PasswordHash(NamedTuple):
@@ -57,7 +57,7 @@ def hash_password(password: str) -> str:
 def verify_password(password: str, stored: str) -> bool:
     """Whether a password is the stored one.
 
-    Takes as long if none is stored, so that the time does not reveal which users exist.
+    Takes the same time if none is stored, so that it does not reveal which users exist.
     Raises: Busy.
     """
     parsed = PasswordHash.parse(stored)

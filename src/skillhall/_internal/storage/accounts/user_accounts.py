@@ -59,13 +59,13 @@ class UserCache(CredentialCache[StoredUser]):
     def __init__(
         self, table: SqlUserTable, recorder: UseRecorder, *, may_have_users: bool = True
     ) -> None:
-        """`may_have_users` tells whether there can be users before they are read."""
+        """Create the cache; `may_have_users` is assumed until users have been read."""
         self._is_known = not may_have_users
         super().__init__(table, recorder)
 
     @property
     def may_exist(self) -> bool:
-        """Whether there are users. True until the database could be read."""
+        """Whether there may be users: true until the database has been read."""
         return not self._is_known or bool(self._by_id)
 
     def try_refresh(self) -> None:
@@ -169,7 +169,7 @@ class UserAccounts:
                 subject=identity.subject,
             )
             try:
-                # The identity provider chose the name, so it must not decide about tokens.
+                # The identity provider chose the name, so it must not give access to tokens.
                 self.table.add(user, actor._replace(user=name), adopts_tokens=False)
             except Conflict:
                 # Another server may have added the same person at the same time.

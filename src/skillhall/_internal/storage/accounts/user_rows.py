@@ -186,7 +186,7 @@ class SqlUserTable:
         """Connect the user of a link with an identity, and end the sign-ins of the user.
 
         The user has no password afterwards. `values` are the columns `issuer` and `subject`, and
-        `role` if the identity provider decides about it. Returns None if the link was used before
+        `role` if the identity provider assigns it. Returns None if the link was used before
         or has expired. Raises: Conflict if the identity is taken, DatabaseUnavailable.
         """
 
@@ -216,7 +216,7 @@ class SqlUserTable:
         self._database.write(work)
 
     def record_uses(self, times: Mapping[str, float]) -> None:
-        """Store when users were seen, by id, once a minute. Raises: DatabaseUnavailable."""
+        """Store when users were last seen, by id. Raises: DatabaseUnavailable."""
         record_uses(self._database, users, times)
 
     def _read_user(self, condition: ColumnElement[bool]) -> StoredUser | None:

@@ -40,9 +40,9 @@ class ChainReport(NamedTuple):
     """Result of a verification."""
 
     head: ChainHead
-    verified: int  # rows whose seal is right
-    pending: int  # new rows that are not sealed yet
-    broken_row: int | None = None  # number of the first row that is not as sealed
+    verified: int  # number of rows whose seal is correct
+    pending: int  # number of new rows that are not sealed yet
+    broken_row: int | None = None  # number of the first row that does not match its seal
     problem: str = ""  # "" if the chain is unbroken
 
 
@@ -55,7 +55,7 @@ def hash_row(previous: str, row: Mapping[str, object]) -> str:
 def to_audit_row(row: RowMapping) -> dict[str, Any]:
     """Return a row of the table as it is sealed and exported, with its details as an object."""
     values = {column.name: row[column.name] for column in audit.columns}
-    with suppress(ValueError, RecursionError):  # no server wrote it; the text is hashed instead
+    with suppress(ValueError, RecursionError):  # not written by a server; its text is hashed
         values["detail"] = json.loads(values["detail"])
     return values
 

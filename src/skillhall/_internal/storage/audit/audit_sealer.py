@@ -150,7 +150,7 @@ def seal_on_close(database: Database) -> Callable[[], None]:
 def seal_new_rows(database: Database, head: ChainHead) -> ChainHead | None:
     """Seal all rows after the last seal `head`, which may be outdated; return the last seal.
 
-    Returns None if a server is sealing, which may not see the last rows.
+    Returns None if a server is sealing; that server may not see the last rows.
     Raises: DatabaseUnavailable, DatabaseFull.
     """
     # After a restore, the last row may have a lower number than before.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _FOLDER = "audit-journals"  # in the data folder
-_ID_DETAIL = "journal"  # name of the id in the details of rows
+_ID_DETAIL = "journal"  # key of the journal's id in the details of rows
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
 
@@ -51,7 +51,7 @@ class FileAudit:
 
     database: Database
     data_directory: str
-    name: str  # of the files, unique in the data folder
+    name: str  # name of the journal, unique in the data folder
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def run(self, change: AuditedChange, apply: Callable[[], _T], find_state: FindState) -> _T:
@@ -66,13 +66,13 @@ class FileAudit:
 
         def work(connection: Connection) -> None:
             _add_rows(connection, journal, [*change.digests])
-            if not results:  # a transaction may run twice
+            if not results:  # a transaction may be retried
                 results.append(apply())
 
         try:
             self.database.write(work)
         except BaseException:
-            # What was changed before the error is recorded, now or by the next process.
+            # Changes made before the error are recorded, now or by the next process.
             with suppress(Exception):
                 self.recover(find_state)
             raise

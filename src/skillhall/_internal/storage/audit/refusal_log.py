@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.sql.engine import Database
 
 _WINDOW = 3600.0  # seconds
-MAX_ROWS = 200  # different ones in a window; the others are counted
+MAX_ROWS = 200  # distinct refusals in a window; further ones are only counted
 _RETRY_INTERVAL = 5.0  # seconds
 
 
