@@ -15,7 +15,7 @@ This needs Python 3.11 or newer, and pip, or uv on PATH.
     python3 dev.py docs [build]    build the documentation site and serve it, or only build it
     python3 dev.py release X.Y.Z   make a release candidate: version, changelog, tag, files
     python3 dev.py lock [ARGS]     regenerate the locked requirements; --upgrade uses new versions
-    python3 dev.py vendor          take the browser files from the npm packages
+    python3 dev.py vendor          copy the browser files from the npm packages
     python3 dev.py setup           create `.venv` and download the npm packages of the tests
 """
 
@@ -55,7 +55,7 @@ BROWSER_FILES = {
     "Sortable.min.js": "sortablejs/Sortable.min.js",
     "Sortable.LICENSE": "sortablejs/LICENSE",
 }
-# The editor: what pages use of its packages, which esbuild bundles into one file.
+# The names that pages use from the editor's packages; esbuild bundles them into one file.
 EDITOR, EDITOR_LICENSE = "codemirror.min.js", "codemirror.LICENSE"
 EDITOR_EXPORTS = {
     "@codemirror/commands": "defaultKeymap, history, historyKeymap",
@@ -196,7 +196,7 @@ def fetch_npm_packages() -> bool:
 
 
 def vendor() -> int:
-    """Take the browser files from their npm packages and record their digests."""
+    """Copy the browser files from their npm packages and record their digests."""
     if not fetch_npm_packages():
         return 1
     VENDOR.mkdir(parents=True, exist_ok=True)
@@ -218,7 +218,7 @@ def bundle_editor() -> bytes:
     """Bundle the packages of the editor into one file."""
     lines = (f'export {{ {names} }} from "{one}";\n' for one, names in EDITOR_EXPORTS.items())
     flags = ["--bundle", "--minify", "--format=esm", "--legal-comments=none", "--log-level=error"]
-    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"  # of node
+    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"  # node is in `BIN` or on PATH
     done = subprocess.run(
         [MODULES / ".bin" / "esbuild", *flags],
         cwd=ROOT,
@@ -344,7 +344,7 @@ def test(*arguments: str) -> int:
 def check_types_and_prepare_tests() -> int:
     """Run mypy on one core while another compiles all tests and fetches the browser.
 
-    Otherwise, each process of pytest would compile them. A failure fails the tests, too.
+    Otherwise, each process of pytest would compile them. If the preparation fails, so do the tests.
     """
     preparation = threading.Thread(target=prepare_tests)
     preparation.start()

@@ -6,8 +6,8 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "decisions"
 HEAD = """\
 # Decisions
 
-Each record tells the context of a decision, the choice, what was weighed against it, and the
-consequences. Records are not rewritten: a later decision gets a new one.
+Each record states the context of a decision, the choice, the alternatives, and the consequences.
+Records are not rewritten: a later decision gets a new one.
 
 """
 

@@ -24,7 +24,7 @@ This page is generated from the code.
 # How to fix errors that have no hint, because their message already says what is wrong.
 FIXES = {
     "busy": "Wait until one of the running requests has ended, then try again.",
-    "config_error": "Correct the configuration; the message names the part.",
+    "config_error": "Correct the part of the configuration that the message names.",
     "config_invalid": "Correct the file or variable in the message, at the line it names.",
     "edit_refused": "Edit the SKILL.md in an editor; `skillhall validate` checks it.",
     "field_refused": "Send a value that the message allows.",

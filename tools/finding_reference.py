@@ -20,8 +20,8 @@ def build_finding_reference() -> str:
     lines = [
         "# Finding codes",
         "",
-        "What each finding means, and what each profile makes of it: `·` accepts without a word.",
-        "Each code links to its cause, its fix and an example.",
+        "The meaning of each finding, and its effect under each profile; `·` accepts it silently.",
+        "Each code links to its fix and an example.",
         "",
         f"| Code | Meaning | {' | '.join(names)} |",
         f"|---|---|{'---|' * len(names)}",

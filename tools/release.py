@@ -3,7 +3,7 @@
     python3 dev.py release X.Y.Z [--dry-run]
     python3 dev.py release --rebuild X.Y.Z      the files of a tag that is checked out
 
-Nothing in the checkout changes before all of it has succeeded, and nothing is published.
+Nothing in the checkout changes until every step has succeeded, and nothing is published.
 """
 
 import argparse

@@ -31,7 +31,7 @@ OTHER_PAGES = {
     "SECURITY.md": "project/security.md",
     "benchmarks/README.md": "project/benchmarks.md",
 }
-# The text of a link to a file, and the file; a URL has a colon.
+# A link to a file: its text and its path. URLs do not match, because they have a colon.
 LINK = re.compile(r"(\]\()([^)#:\s]+)(#[^)\s]*)?(\))")
 PORT = 8000
 
@@ -77,7 +77,7 @@ def build(folder: Path) -> None:
 
 
 def write_versions(folder: Path) -> None:
-    """List the versions in the folder for the menu, and send visitors of its root to `latest`."""
+    """List the versions in the folder for the menu, and redirect its root to `latest`."""
     numbers = [path.name for path in folder.iterdir() if re.fullmatch(r"\d+\.\d+", path.name)]
     numbers.sort(key=lambda number: [int(part) for part in number.split(".")], reverse=True)
     current = ".".join(VERSION.split(".")[:2])
