@@ -30,7 +30,7 @@ def read_fragments(folder: Path) -> dict[Path, tuple[str, str]]:
 def release_changelog(
     text: str, fragments: Mapping[Path, tuple[str, str]], version: str, day: str
 ) -> str:
-    """Return the changelog with the unreleased entries and the fragments as a new version."""
+    """Return the changelog with the fragments and unreleased entries as a version."""
     head, marker, rest = text.partition(_UNRELEASED)
     if not marker:
         raise FragmentInvalid(f"the changelog has no line {_UNRELEASED.strip()!r}")

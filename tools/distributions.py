@@ -1,4 +1,4 @@
-"""Builds wheels and sdists, and installs wheels on the Python versions of this machine."""
+"""Builds wheels and sdists, and installs wheels on local Python versions."""
 
 import subprocess
 import sys

@@ -138,7 +138,7 @@ def build_error_reference() -> str:
 
 
 def find_fixes(kind: str) -> list[str]:
-    """Return the fixes of an error: the hints of all surfaces and variants, else its own."""
+    """Return the fixes of an error: the hints of all surfaces, else its own fix."""
     hints: dict[str, None] = {}
     for table in (COMMON_HINTS, CLI_HINTS, HTTP_HINTS):
         for key, hint in table.items():
@@ -161,7 +161,7 @@ def _describe(name: str, cls: type[errors.SkillhallError]) -> Iterator[str]:
 
 
 def _find_example(cls: type[errors.SkillhallError], text: str) -> list[str]:
-    """Return the message of the example in the docstring, the template, or the program."""
+    """Return the message of an example: in the docstring, template or program."""
     if example := _EXAMPLE.search(text):
         return ["```text", f"error: {example[2]}", "```"]
     if template := cls._template:
@@ -194,7 +194,7 @@ def _format_effects(code: str) -> str:
 
 
 def _format_hint(hint: str) -> str:
-    """Return a hint as a sentence, with its facts as placeholders and its commands as code."""
+    """Return a hint as a sentence, with placeholders, and its commands as code."""
     text = re.sub(r"\{(\w+)[^}]*\}", lambda match: match[1].upper(), hint)
     text = re.sub(r"'(skillhall [^']+)'", r"`\1`", text)
     text = re.sub(r"(?<![`\w])(SKILLHALL_[A-Z_]+)(?!\w)(?![^`]*`[^`]*$)", r"`\1`", text)

@@ -1,4 +1,4 @@
-"""The reference of finding codes, generated from the code, the profiles and findings.toml."""
+"""The reference of finding codes, generated from code and findings.toml."""
 
 import tomllib
 from collections.abc import Iterator

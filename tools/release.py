@@ -1,4 +1,4 @@
-"""Makes a release candidate: version, changelog, tag, distributions, SBOM, smoke tests.
+"""Makes a release: version, changelog, tag, distributions, SBOM, smoke tests.
 
     python3 dev.py release X.Y.Z [--dry-run]
     python3 dev.py release --rebuild X.Y.Z      the files of a tag that is checked out
@@ -176,7 +176,7 @@ def supported_pythons() -> list[str]:
 
 
 def run_smoke_test(wheel: Path, version: str, python: str, folder: Path) -> None:
-    """Install the wheel on a Python version, if there is one, and run the tutorial with it."""
+    """Install the wheel on a Python version and run the tutorial, if it is available."""
     interpreter = find_python(python)
     if interpreter is None:
         say_done(f"Python {python}: not on this machine, skipped")

@@ -1,4 +1,4 @@
-"""Runs the tutorial as a reader would: commands, expected output, files and the server."""
+"""Runs the tutorial as a reader would: commands, output, files and server."""
 
 import os
 import re
@@ -41,7 +41,7 @@ def read_steps() -> Iterator[Step]:
 
 
 class Tutorial:
-    """The tutorial in an empty folder, with `skillhall` and `python` of one environment."""
+    """The tutorial in an empty folder, with the programs of one environment."""
 
     def __init__(self, folder: Path, programs: Path) -> None:
         self.folder = folder

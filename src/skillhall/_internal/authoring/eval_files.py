@@ -41,8 +41,9 @@ def read_skill_folder(path: str) -> SkillFolder:
 
 
 def write_eval_files(folder: SkillFolder, draft: EvalDraft, *, force: bool) -> tuple[str, ...]:
-    """Write both files and return their paths. With `force`, they replace existing ones.
+    """Write both files and return their paths.
 
+    With `force`, they replace existing ones.
     Raises: Conflict if one exists and `force` is not set, NotAFile for a link, OSError.
     """
     contents = {EVALS_PATH: draft.evals, TRIGGER_PATHS[0]: draft.triggers}

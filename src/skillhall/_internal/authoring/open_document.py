@@ -30,7 +30,7 @@ _SAFE_IN_LINKS = "/-._~!$&'*+,;=@"
 
 
 class PathReplacement(NamedTuple):
-    """A path in a Markdown file of the skill that must change: a 0-based line, and columns."""
+    """A path to replace in a Markdown file of the skill: 0-based line, and columns."""
 
     file: str  # in the skill
     line: int
@@ -41,7 +41,7 @@ class PathReplacement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OpenDocument:
-    """The path and text of an open SKILL.md, and the other files of its folder on disk."""
+    """The path and text of an open SKILL.md, and the other files in its folder."""
 
     path: str
     text: str

@@ -69,7 +69,7 @@ def examine_skill(skill: AnySkill, profile: Profile) -> SkillExamination:
 
 
 def examine_draft(bundle: Bundle, folder: str, profile: Profile) -> Findings:
-    """Return the findings that a bundle would have as the skill in a folder of this name.
+    """Return the findings of a bundle as the skill in a folder of this name.
 
     They include accepted findings, as with `examine_skill`.
     """

@@ -74,7 +74,7 @@ class ValidationReport:
 
 
 class MapBatches(Protocol):
-    """Applies a function to batches of items, possibly on several cores; keeps the order."""
+    """Applies a function to batches of items, in order, possibly on several cores."""
 
     def __call__(
         self,

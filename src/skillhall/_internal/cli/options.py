@@ -169,7 +169,7 @@ _DEFAULT_COMMAND = "(names)"  # not a possible argument
 
 
 class DefaultCommandGroup(click.Group):
-    """A group with a default command, which takes arguments such as the names of skills."""
+    """A group with a default command, which takes arguments such as skill names."""
 
     default: click.Command
 

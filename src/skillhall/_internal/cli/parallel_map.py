@@ -48,7 +48,7 @@ def parallel_map(
 
 
 class SkillChecking(NamedTuple):
-    """How a command checks many skills: its progress display, and its use of the cores."""
+    """Progress display of a check of many skills, and its use of the cores."""
 
     progress: Callable[[int], None] | None
     map_batches: MapBatches
@@ -78,7 +78,7 @@ def map_batches(
     progress: Progress | None = None,
     step: str = _STEP,
 ) -> Iterator[_R]:
-    """Call `function` with batches of items, and yield the result of each item in order."""
+    """Call `function` with batches of items; yield the result of each item in order."""
     done, total = 0, len(items)
     is_long = total >= MIN_ITEMS
     size = max(_BATCH_SIZE, -(-total // _MAX_BATCHES))
@@ -94,7 +94,10 @@ def map_batches(
 def _map_on_all_cores(
     function: Callable[[Sequence[_T]], list[_R]], batches: Sequence[Sequence[_T]]
 ) -> Iterator[list[_R]]:
-    """Yield the results of each batch in order; batches of killed processes are mapped here."""
+    """Yield the results of each batch in order.
+
+    Batches of killed processes are mapped here.
+    """
     cores = _count_cores()
     finished: dict[int, list[_R]] = {}
     number = 0

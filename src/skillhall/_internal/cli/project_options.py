@@ -22,7 +22,7 @@ def open_project(*, is_user: bool, follow_links: bool = False) -> Project:
 
 
 def check_revocations(settings: Settings, sources: Iterable[str] = ()) -> None:
-    """Fetch the revocations of all servers of installed skills and `sources`; print warnings."""
+    """Fetch the revocations for installed skills and `sources`; print warnings."""
     for warning in refresh_revocations(settings, sources):
         print_message(f"warning: {warning}")
 

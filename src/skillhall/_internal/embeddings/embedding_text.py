@@ -20,7 +20,7 @@ def build_embedding_text(name: str, description: str, body: str) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return the text without characters that UTF-8 or a model server cannot represent."""
+    """Return the text without characters that UTF-8 or a model server rejects."""
     return text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8")
 
 

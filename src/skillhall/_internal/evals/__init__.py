@@ -1,1 +1,1 @@
-"""Evals of skills: run test cases, grade the outputs, compare and report the results."""
+"""Evals of skills: run test cases, grade outputs, compare and report results."""

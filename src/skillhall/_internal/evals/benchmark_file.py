@@ -1,6 +1,7 @@
-"""The documented `benchmark.json`: mean and standard deviation of each arm, and their difference.
+"""The documented `benchmark.json`: mean and standard deviation of each arm.
 
-Numbers are rounded as in the agentskills.io guide. `summary.json` has the unrounded ones.
+It also has the difference between the arms. Numbers are rounded as in the agentskills.io guide.
+`summary.json` has the unrounded ones.
 """
 
 from __future__ import annotations

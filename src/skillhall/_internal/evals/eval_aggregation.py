@@ -71,7 +71,7 @@ def compare_cases(
     side: tuple[Arm, Mapping[str, Sequence[float]]],
     baseline: tuple[Arm, Mapping[str, Sequence[float]]],
 ) -> ArmDifference:
-    """Return the difference between two arms, given the pass rates of their runs by case."""
+    """Return the difference between two arms, given the pass rates of runs by case."""
     (arm, rates), (baseline_arm, baseline_rates) = side, baseline
     paired = sorted(set(rates) & set(baseline_rates))
     differences = [fmean(rates[one]) - fmean(baseline_rates[one]) for one in paired]

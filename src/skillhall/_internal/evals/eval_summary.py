@@ -1,4 +1,4 @@
-"""The summary of an eval: rates, differences between arms, and noteworthy assertions."""
+"""Summary of an eval: rates, differences between arms, noteworthy assertions."""
 
 from __future__ import annotations
 
@@ -114,10 +114,11 @@ class ArmSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArmDifference:
-    """The difference of the pass rates of two arms, paired by case, with a bootstrap interval.
+    """The difference of two arms' pass rates, paired by case, with its interval.
 
-    `difference` and `interval` are set if at least one case has results in both arms. `verdict`
-    is `NOT_ENOUGH_RUNS` unless at least `MIN_CASES` cases have `MIN_REPEATS` repeats.
+    The interval is computed by bootstrapping. `difference` and `interval` are set if at least one
+    case has results in both arms. `verdict` is `NOT_ENOUGH_RUNS` unless at least `MIN_CASES` cases
+    have `MIN_REPEATS` repeats.
     """
 
     arm: Arm

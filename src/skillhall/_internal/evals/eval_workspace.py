@@ -1,4 +1,4 @@
-"""The workspace of a skill's evals: a folder for each iteration, case, arm and repeat.
+"""Workspace of a skill's evals: folders for each iteration, case, arm and repeat.
 
 The layout and the documented files are those of the guide of agentskills.io. `plan.json`,
 `run.json`, `transcript.json`, `verdicts.json` and `summary.json` are our own.

@@ -1,4 +1,4 @@
-"""Gates: conditions on the results of an eval, such as `pass_rate>=0.8, delta>=0.1`."""
+"""Gates: conditions on eval results, such as `pass_rate>=0.8, delta>=0.1`."""
 
 from __future__ import annotations
 
@@ -128,7 +128,10 @@ def collect_metrics(summary: EvalSummary) -> dict[str, float | str]:
 
 
 def collect_trigger_metrics(result: TriggerResult | None, skill_digest: str) -> MetricValues:
-    """Return the metrics of a trigger result, if it is about this version of the skill."""
+    """Return the metrics of a trigger result about this version of the skill.
+
+    If there is none, the metrics have the reason.
+    """
     names = [metric for metric in METRICS if metric.startswith(_TRIGGERS)]
     if result is None:
         return dict.fromkeys(names, "'eval triggers' has not been run")

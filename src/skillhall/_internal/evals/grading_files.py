@@ -1,4 +1,4 @@
-"""The files of a graded run: the documented `grading.json`, and our own `verdicts.json`.
+"""Files of a graded run: the documented `grading.json`, and our `verdicts.json`.
 
 `grading.json` has the assertions with a verdict. That format cannot represent an assertion that was
 not judged, so such an assertion is only in `verdicts.json`.
@@ -56,7 +56,7 @@ class StoredVerdicts:
 
 
 def digest_record(record: RunRecord) -> str:
-    """Return the digest of a run's result, which does not depend on its arm and repeat."""
+    """Return the digest of a run's result, regardless of its arm and repeat."""
     fields = {name: value for name, value in asdict(record).items() if name != "key"}
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
@@ -135,7 +135,10 @@ def read_verdicts(iteration: EvalIteration, run: RunRecord) -> StoredVerdicts | 
 
 
 def read_graded_run(iteration: EvalIteration, stored: StoredRun) -> GradedRun | None:
-    """Return a run with its stored verdicts, without its reply; `None` if it is not graded."""
+    """Return a run with its stored verdicts; `None` if it is not graded.
+
+    The run is without its reply.
+    """
     verdicts = read_verdicts(iteration, stored.record)
     if verdicts is None:
         return None

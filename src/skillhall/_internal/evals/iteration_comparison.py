@@ -1,6 +1,7 @@
-"""Comparison of two iterations, paired by case: one skill before and after a change, or two skills.
+"""Comparison of two iterations, paired by case.
 
-Workspaces of other tools can be compared, too, if they have the documented `grading.json` files.
+They are of one skill before and after a change, or of two skills. Workspaces of other tools can be
+compared, too, if they have the documented `grading.json` files.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class IterationComparison:
 
 
 def find_iteration(path: str) -> EvalIteration:
-    """Return the iteration at a path: itself, or the last graded one of a workspace or a skill.
+    """Return the iteration at a path, or the last graded one of a workspace or skill.
 
     Raises: ConfigInvalid if there is none.
     """

@@ -1,4 +1,4 @@
-"""Blind comparisons of a run with the skill and one without it, and the files that store them.
+"""Blind comparisons of runs with and without the skill, and their files.
 
 A judge may prefer the first or the second answer regardless of its content. So a preference counts
 only if it is the same in both orders.

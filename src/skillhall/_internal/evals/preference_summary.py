@@ -1,4 +1,4 @@
-"""The summary of blind comparisons: the preference, and the position bias of the judge."""
+"""Summary of blind comparisons: preference, and position bias of the judge."""
 
 from __future__ import annotations
 

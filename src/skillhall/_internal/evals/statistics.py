@@ -1,6 +1,7 @@
-"""Intervals and estimators for the results of evals. Pure functions; equal input, equal result.
+"""Intervals and estimators for results of evals.
 
-All intervals have the level `CONFIDENCE`.
+All functions are pure: the same input gives the same result. All intervals have the level
+`CONFIDENCE`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Interval(NamedTuple):
 
 
 def wilson_interval(passed: float, total: int) -> Interval:
-    """Return the Wilson interval of the rate `passed / total`; all rates if `total` is 0.
+    """Return the Wilson interval of `passed / total`; 0 to 1 if `total` is 0.
 
     `total` is the number of independent trials. If each of them has several repeats, `passed` is
     the sum of their rates, so it may be a fraction.
@@ -48,13 +49,16 @@ def wilson_interval(passed: float, total: int) -> Interval:
 
 
 def bootstrap_interval(differences: Sequence[float]) -> Interval:
-    """Return the bootstrap interval of the mean of at least one difference from -1 to 1.
+    """Return the bootstrap interval of the mean of differences from -1 to 1.
 
-    Percentiles of the means of resamples are too close together for few values, so the percentiles
-    are moved outwards to match a t interval (Hesterberg 2015, "expanded percentile interval").
-    Equal values have no spread to resample. The interval then assumes that a share of all cases has
-    no difference, or another sign if all values are 0. The share is the upper end of the Wilson
-    interval for none of as many cases.
+    There must be at least one difference. Percentiles of the means of resamples are too close
+    together for few values, so the percentiles are moved outwards to match a t interval (Hesterberg
+    2015, "expanded percentile interval").
+
+    Equal values have no spread to resample. The ends of their interval assume that a share of all
+    cases has an extreme difference instead: 0 and 1 for positive values, -1 and 0 for negative
+    values, -1 and 1 for zeros. The share is the upper end of the Wilson interval for 0 of as many
+    cases.
     """
     count = len(differences)
     low, high = min(differences), max(differences)
@@ -83,7 +87,10 @@ def estimate_pass_hat_k(passed: int, total: int, k: int) -> float:
 
 
 def explain_small_sample(repeats: Sequence[int]) -> str:
-    """Return why cases with these numbers of judged repeats are too few; "" if they are enough."""
+    """Return why there are too few cases or repeats; "" if there are enough.
+
+    `repeats` has the number of judged repeats of each case.
+    """
     if len(repeats) < MIN_CASES:
         return f"not enough runs: {len(repeats)} of at least {MIN_CASES} cases have results"
     enough = sum(number >= MIN_REPEATS for number in repeats)

@@ -1,4 +1,4 @@
-"""The results of an iteration: its summary, `summary.json` and the documented `benchmark.json`."""
+"""Results of an iteration: its summary, `summary.json` and `benchmark.json`."""
 
 from __future__ import annotations
 

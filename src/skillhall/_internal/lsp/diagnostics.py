@@ -35,9 +35,10 @@ _SEVERITIES = {
 def build_diagnostics(
     findings: Iterable[JudgedFinding], path: str, lines: TextLines | None = None
 ) -> list[Diagnostic]:
-    """Return the diagnostics of a SKILL.md. Findings about other files are on its first line.
+    """Return the diagnostics of a SKILL.md.
 
-    Without `lines`, which are those of an open document, a diagnostic covers the start of its line.
+    Findings about other files are on its first line. Without `lines`, which are those of an open
+    document, a diagnostic covers the start of its line.
     """
     found = []
     for finding, effect in findings:

@@ -116,7 +116,7 @@ class SkillLanguageServer(LanguageServer):
     async def diagnose_workspace(
         self, previous: dict[str, str]
     ) -> list[lsp.WorkspaceDocumentDiagnosticReport]:
-        """Return the diagnostics of all skills; those with the previous id only as unchanged.
+        """Return the diagnostics of all skills; unchanged ones only by their id.
 
         The skills on disk are validated for the first request, and when a file has changed.
         """

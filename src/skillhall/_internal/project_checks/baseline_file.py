@@ -22,7 +22,10 @@ _HINT = "write it again with --update-baseline"
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """The known findings: how often each fingerprint occurs. Paths are relative to `base`."""
+    """The known findings: how often each fingerprint occurs.
+
+    Paths are relative to `base`.
+    """
 
     base: str
     counts: Counter[str]

@@ -62,7 +62,10 @@ class CheckFinding:
 def build_check_findings(
     kind: ProjectCheck, findings: Iterable[JudgedFinding], *, fails: bool | None = None
 ) -> list[CheckFinding]:
-    """Return findings of a check. By default, those that reject a skill make the run fail."""
+    """Return the findings of a check.
+
+    By default, those that reject a skill make the run fail.
+    """
     return [
         CheckFinding(
             kind=kind,

@@ -53,7 +53,7 @@ class CheckRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckReport:
-    """The checked skills by path, all findings, and the checks that did not run, with reasons."""
+    """The checked skills, all findings, and the checks that did not run, with reasons."""
 
     skills: Mapping[str, str]  # names by path
     findings: tuple[CheckFinding, ...]
@@ -120,7 +120,7 @@ def _find_changed_skills(paths: Sequence[str], base: str, working_directory: str
 
 
 def _find_skills(root: str, files: Iterable[str]) -> set[str]:
-    """Return the nearest folder with a SKILL.md above each file, if it is below the root."""
+    """Return the nearest folder with a SKILL.md above each file, below the root."""
     root = os.path.realpath(root)
     skills = set()
     for file in files:

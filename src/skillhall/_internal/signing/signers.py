@@ -102,8 +102,9 @@ Signer = KeySigner | CertificateSigner | IdentitySigner
 
 
 def load_signer(entry: SignerEntry, data: bytes, path: str) -> Signer:
-    """Return the signer of a policy's entry; `data` is the content of its file, if it names one.
+    """Return the signer of a policy's entry.
 
+    `data` is the content of the file that the entry names, if any.
     Raises: ConfigInvalid.
     """
     if entry.identity and not entry.trusted_root:

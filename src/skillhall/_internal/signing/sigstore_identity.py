@@ -1,7 +1,7 @@
-"""Signatures with a Sigstore identity, such as a CI workflow. Needs the package `sigstore`.
+"""Signatures with a Sigstore identity, such as a CI workflow.
 
-Verification uses no network: a bundle contains the certificate of the signer and the proofs of the
-transparency logs, and the keys of the logs are in the trusted root.
+Needs the package `sigstore`. Verification uses no network: a bundle contains the certificate of the
+signer and the proofs of the transparency logs, and the keys of the logs are in the trusted root.
 """
 
 from __future__ import annotations

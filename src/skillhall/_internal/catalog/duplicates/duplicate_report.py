@@ -84,7 +84,7 @@ class DuplicateGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateReport:
-    """The groups of copies, the most certain first, and the skills that could not be read.
+    """Groups of copies, the most certain first, and skills that cannot be read.
 
     >>> report = Skills.load("skills").duplicates()
     >>> report.compared, report.unreadable

@@ -141,7 +141,10 @@ class IndexDatabase:
             self._connection.close()
 
     def begin(self) -> None:
-        """Begin a transaction if there is none; its changes can be searched before the commit."""
+        """Begin a transaction if there is none.
+
+        Its changes can be searched before the commit.
+        """
         with self._lock:
             self._counts = LruCache(_CACHED_COUNTS)
             if not self._connection.in_transaction:
@@ -210,7 +213,7 @@ class IndexDatabase:
         return ids
 
     def find_copies(self, description_keys: Iterable[bytes]) -> list[bytes]:
-        """Return the skills without a copy key that share a description with another skill."""
+        """Return skills without a copy key that share a description with another skill."""
         sql = (
             "SELECT description_key, location, copy_key FROM heads "
             "JOIN places ON places.head = heads.id LEFT JOIN texts ON texts.id = places.text "
@@ -406,7 +409,7 @@ def _create_tables(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _prepare_file(path: str) -> None:
-    """Create the file for the current user only, or check that no one else can write it.
+    """Create the file for this user only, or check that no one else can write it.
 
     Raises: OSError.
     """

@@ -131,7 +131,7 @@ def split_name(name: str) -> str:
 
 
 def stem_word(word: str) -> str:
-    """Return the stem of a folded English word; its other forms start with the same stem."""
+    """Return the stem of a folded English word, a common prefix of its forms."""
     stem = _SUFFIX.sub("", word)
     return stem if len(stem) >= _MIN_STEM_LENGTH else word
 

@@ -294,7 +294,7 @@ class QueryRanker:
     def _find_rare(
         self, table: str, terms: Sequence[Term], *, use_common: bool = True
     ) -> Mapping[str, int]:
-        """Return expressions for the rarest terms in the table, with their numbers of rows.
+        """Return expressions for the rarest terms in the table, with row counts.
 
         With `use_common`, common terms are used if there are no others.
         """
@@ -415,7 +415,7 @@ class _WordMatcher:
         self._patterns = [re.compile(rf"(?:{choice})[^\W_]*") for choice in choices]
 
     def match(self, name: str, description: str) -> list[float]:
-        """Return a score for each word: 1 in the name, less in the description, 0 if missing."""
+        """Return a score per word: 1 in the name, less in the description, 0 if missing."""
         return [
             max(self._match_word(number, name, description), default=0.0)
             for number in range(len(self._words))
@@ -445,7 +445,7 @@ def _build_pattern(term: Term) -> str:
 
 
 def _count_ranks(rows: Sequence[tuple[_Row, float]]) -> dict[_Row, int]:
-    """Return the ranks of sorted rows, from 1; rows with equal scores have equal ranks."""
+    """Return the ranks of sorted rows, from 1; equal scores have equal ranks."""
     ranks: dict[_Row, int] = {}
     rank, last = 0, None
     for number, (row, score) in enumerate(rows, 1):
@@ -463,7 +463,7 @@ def _pair_words(terms: Sequence[Term]) -> Iterator[Term]:
 
 
 def _match_word(word: str, weights: Mapping[str, float], unfinished: str) -> float:
-    """Return 1 for a word of the query, less for another form or the start of a longer word."""
+    """Return 1 for a word of the query, less for other forms and longer words."""
     weight = weights.get(word) or weights.get(stem_word(word), 0.0)
     is_longer = bool(unfinished) and word.startswith(unfinished)
     return max(weight, _UNFINISHED_WEIGHT * len(unfinished) / len(word) if is_longer else 0.0)

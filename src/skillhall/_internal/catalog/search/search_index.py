@@ -1,4 +1,4 @@
-"""Search index: the skills of one catalog, searched the same way by every command and API.
+"""Search index of the skills of one catalog, shared by all commands and APIs.
 
 Names and descriptions are indexed immediately, complete texts when they have been read. The index
 of many skills is stored in a file, by digest, so that a restart reads only files that have changed.
@@ -164,7 +164,10 @@ class SearchIndex:
         return self._has_complete_texts
 
     def update(self, skills: Iterable[CatalogSkill]) -> None:
-        """Search these skills from now on; texts that have changed are read by `read_texts`."""
+        """Set the skills to search.
+
+        `read_texts` reads the texts that have changed.
+        """
         skills = [*skills]
         try:
             self._update(skills)
@@ -224,7 +227,10 @@ class SearchIndex:
         self._ranker.forget()
 
     def _replace_database(self, error: sqlite3.Error) -> None:
-        """Continue with an empty database: in memory, or in the same file if it is damaged."""
+        """Continue with an empty database.
+
+        It is in memory, or in the same file if that was damaged.
+        """
         with self._lock:
             self._database = _replace_database(self._database, error)
             self._ranker = QueryRanker(self._database, self._ranking, self._semantic)
@@ -382,7 +388,10 @@ class SearchIndex:
     def _find_matches(
         self, query: Query, end: int, keep: Callable[[CatalogSkill], bool] | None = None
     ) -> _Matches:
-        """Return all matches; copies are in one group. The first `end` groups are in order."""
+        """Return all matches, with copies in one group.
+
+        Only the first `end` groups are in order.
+        """
         skills = self._skills
         if query.folded_text:
             ranked = self._ranker.rank(query)
@@ -439,7 +448,7 @@ class SearchIndex:
 
 
 class _ReadText(NamedTuple):
-    """A text that was read, with the signature of its file and its digest for embeddings."""
+    """A text that was read, with its file's signature and its embedding digest."""
 
     row: TextRow
     signature: bytes

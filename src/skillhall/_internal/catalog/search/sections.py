@@ -46,7 +46,7 @@ _UNSPACED_RUN = re.compile(f"[{UNSPACED_SCRIPTS}]+")
 
 
 def shorten_text(data: bytes) -> bytes:
-    """Return the beginning of a text, with the headings of the rest as its last section."""
+    """Return the beginning of a text; headings of the rest are its last section."""
     if len(data) <= _START_LENGTH:
         return data
     # Do not cut in the middle of a word, except in scripts without spaces.

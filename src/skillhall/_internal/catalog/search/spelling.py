@@ -124,7 +124,7 @@ def vary_spelling(word: str) -> list[str]:
 
 
 def list_variants(terms: Sequence[Term]) -> list[list[str]]:
-    """Return other spellings of each word of a short query, also of two words together."""
+    """Return other spellings of the words of a short query, and of pairs of words."""
     variants = [vary_spelling(term.text) for term in terms]
     for number, (first, second) in enumerate(pairwise(terms)):
         if not first.is_unspaced and not second.is_unspaced:

@@ -95,7 +95,7 @@ class CachedGate:
 def _clear_approved(
     skills: Iterable[CatalogSkill], rows: Mapping[str, StateRow]
 ) -> list[ClearedSkill] | None:
-    """Clear the skills with their approved files; `None` if the trust gate must decide."""
+    """Clear skills with their approved files; `None` if the trust gate must decide."""
     cleared = []
     for skill in skills:
         state, _, files = rows[skill.location]

@@ -1,4 +1,4 @@
-"""Evidence about a skill for policies: its source, its risk level, and who signed it."""
+"""Evidence about a skill for policies: its source, risk level and signer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ class EvidenceFinder:
         risks_file: TrustCacheFile | None,
         open_sources: Callable[[], Callable[[str], str]],
     ) -> None:
-        """Create a finder. `open_sources` returns a function that maps a folder to a source."""
+        """Create a finder.
+
+        `open_sources` returns a function that maps a folder to a source.
+        """
         self._loaded = loaded
         self._risks_file = risks_file
         self._open_sources = open_sources

@@ -57,10 +57,10 @@ class Clearance(NamedTuple):
         return {path: signature for one in hashed for path, signature in one.signatures.items()}
 
     def iter_findings(self) -> Iterator[Finding]:
-        """Yield a finding for each held skill, for programs; commands print their own text.
+        """Yield a finding for each held skill.
 
-        If rules cannot be read, skills in named folders are used without them, so that is a
-        finding, too.
+        They are for programs; commands print their own text. If rules cannot be read, skills in
+        named folders are used without them, so that is a finding, too.
         """
         if self.problem:
             yield Finding(Code.RULES_UNREADABLE, self.problem)
@@ -69,7 +69,10 @@ class Clearance(NamedTuple):
             yield Finding(Code.HELD, message, path=one.skill.location, skill=one.skill.name)
 
     def add(self, other: Clearance) -> Clearance:
-        """Return the held skills, problem and warnings of both, without the cleared skills."""
+        """Return a clearance with the held skills, problem and warnings of both.
+
+        It has no cleared skills.
+        """
         return Clearance(
             (),
             (*self.held, *other.held),
@@ -179,5 +182,5 @@ def clear_with_fallbacks(
 
 
 def clear_all(skills: Iterable[CatalogSkill]) -> Sequence[ClearedSkill]:
-    """Clear skills that need no approval: of a server, or in folders that the caller named."""
+    """Clear skills that need no approval: those of a server, or in named folders."""
     return cast("Sequence[ClearedSkill]", [*skills])

@@ -1,4 +1,4 @@
-"""The gate of a server: the rules of the operator apply to every skill that it serves.
+"""The gate of a server: the operator's rules apply to every served skill.
 
 A served skill needs no approval: authors and reviewers decide what a server has. Policies of the
 machine, the user and the run directory can deny it, and so can a block by `skillhall untrust`.
@@ -89,7 +89,7 @@ class ServerGate:
         self._lock = threading.Lock()
 
     def clear(self, revision: str, skills: Iterable[CatalogSkill]) -> ServedClearance:
-        """Return the clearance of the skills of a revision; the same object if nothing changed."""
+        """Return the clearance of a revision; the same object if nothing has changed."""
         cached = self._cached
         if cached is not None and cached.revision == revision and not self._is_check_due():
             return cached.served
@@ -129,7 +129,10 @@ class ServerGate:
         return signature.problem if signature.status is SignatureStatus.BROKEN else ""
 
     def find_cleared(self, revision: str) -> ServedClearance | None:
-        """Return the clearance of a revision if it is known and no check is due. Never blocks."""
+        """Return the clearance of a revision if it is known and no check is due.
+
+        Never blocks.
+        """
         cached = self._cached
         if cached is None or cached.revision != revision or self._is_check_due():
             return None
@@ -209,7 +212,7 @@ class ServerGate:
         return is_current
 
     def _read_rules(self) -> tuple[object, ...]:
-        """Return the signatures of the files with rules, and the number of the revocations."""
+        """Return the signatures of the rule files, and the number of the revocations."""
         if self._gate is None:
             return ()
         return (*map(read_signature, self._gate.watched_paths), self.read_revoked().number)
@@ -242,7 +245,10 @@ class PromptGate:
         return _get_held_names(gate.clear(revision, skills))
 
     def find_known_held(self, revision: str) -> frozenset[str] | None:
-        """Return the names of held skills, or None if files would have to be read. Never blocks."""
+        """Return the names of held skills; None if files would have to be read.
+
+        Never blocks.
+        """
         gate = self._gates.get(revision)
         served = None if gate is None else gate.find_cleared(revision)
         return None if served is None else _get_held_names(served)

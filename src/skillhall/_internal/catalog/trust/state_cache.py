@@ -1,4 +1,4 @@
-"""Cache of the trust states of skills, so that commands need no gate while nothing changes.
+"""Cache of trust states, so that commands need no gate while nothing changes.
 
 A listing takes 30 ms of CPU; the modules of the gate would add 20 ms. The states on disk are valid
 while the signatures of the approvals and of all files and folders of the skills are unchanged.
@@ -123,7 +123,7 @@ class StateCache:
         return rows
 
     def find_linked_folders(self) -> Sequence[str] | None:
-        """Return the approved targets of links that lead out of the roots; `None` if unknown."""
+        """Return the approved targets of links out of the roots; `None` if unknown."""
         return self._load()[0]
 
     def save(

@@ -47,7 +47,7 @@ _CHANGED_WHILE_READ = "it changed while it was read"
 
 
 class _Context(NamedTuple):
-    """Approvals, policies and settings that decisions depend on, read once for all skills."""
+    """Approvals, policies and settings for decisions, read once for all skills."""
 
     records: TrustRecords | None  # `None` if they cannot be read
     problem: str
@@ -109,7 +109,10 @@ class TrustGate:
         return () if records is None else sorted(records.find_linked_folders(self.project))
 
     def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
-        """Clear the skills that models may get; hold project skills if approvals are unreadable."""
+        """Clear the skills that models may get.
+
+        Project skills are held if the approvals cannot be read.
+        """
         cleared: list[ClearedSkill] = []
         held: list[HeldSkill] = []
         examined: list[HashedFiles] = []
@@ -213,7 +216,7 @@ class TrustGate:
         return self._judge_all(skills, self._read_context())
 
     def judge_bundle(self, name: str, bundle: Bundle, source: str = "") -> Decision | None:
-        """Return the decision about files in memory, such as an upload; None without rules.
+        """Return the decision about files in memory, such as an upload; None if no rules.
 
         Raises: SkillhallError from reading the files.
         """

@@ -67,7 +67,10 @@ class TrustSummary(NamedTuple):
         return self._replace(decision=decision)
 
     def with_evals(self, text: str) -> TrustSummary:
-        """Return the summary with the latest eval results, which are no part of the decision."""
+        """Return the summary with the latest eval results.
+
+        They are not part of the decision.
+        """
         return self._replace(evals=text)
 
     @property

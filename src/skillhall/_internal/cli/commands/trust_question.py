@@ -114,7 +114,7 @@ def report_held(
 
 
 def print_warnings(warnings: Sequence[str]) -> None:
-    """Print warnings about policies, and about skills that are used without an approval."""
+    """Print warnings about policies, and about skills used without an approval."""
     for warning in warnings:
         print_message(f"warning: {sanitize_line(warning)}")
 

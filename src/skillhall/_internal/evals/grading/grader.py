@@ -76,7 +76,7 @@ class GradedAssertion:
 
 @dataclass(frozen=True, slots=True)
 class RunGrades:
-    """The results of assertions of one run, in their order, and the usage of the judge."""
+    """The results of a run's assertions, in their order, and the usage of the judge."""
 
     assertions: Sequence[GradedAssertion]
     judge_usage: RunUsage

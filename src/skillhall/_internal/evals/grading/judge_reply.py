@@ -1,4 +1,7 @@
-"""Parser of the replies of a judge, which may contain anything; quotes are looked up."""
+"""Parser of the replies of a judge.
+
+Replies are untrusted: quotes are looked up in the outputs.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,7 @@ def parse_reply(reply: str) -> Mapping[str, object]:
 
 
 def judge_result(result: JudgeResult, outputs: RunOutputs) -> Judgment:
-    """Return the verdict if its quote is in the outputs, else "not judged" with the reason."""
+    """Return the verdict if its quote is in the outputs, else why it does not count."""
     if result.verdict is Verdict.NOT_JUDGED:
         return Judgment(Verdict.NOT_JUDGED, f"unclear to the judge: {result.reason}"[:MAX_EVIDENCE])
     if not result.quote:
@@ -86,7 +89,7 @@ def judge_result(result: JudgeResult, outputs: RunOutputs) -> Judgment:
 
 
 def find_quote(quote: str, outputs: RunOutputs) -> str | None:
-    """Return where a quote is: "reply", "files", or the path of a file; `None` if nowhere.
+    """Return the place of a quote: "reply", "files" or a file's path; else `None`.
 
     White space may differ. A quote of fewer than three letters and digits must be a complete
     output or a complete line of one.

@@ -87,7 +87,7 @@ def build_comparison_request(case: EvalCase, first: RunOutputs, second: RunOutpu
 
 
 def show_outputs(outputs: RunOutputs) -> list[_Block]:
-    """Return blocks with the reply, the list of files, and the text files, up to the limits."""
+    """Return blocks with the reply, the file list and the text files, within limits."""
     listed = outputs.list_files()
     left_out = len(listed) - MAX_LISTED_FILES
     listed = [*listed[:MAX_LISTED_FILES], *([f"({left_out} more files)"] if left_out > 0 else [])]

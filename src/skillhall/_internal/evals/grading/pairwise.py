@@ -1,4 +1,7 @@
-"""A model that compares two answers without knowing which one had the skill, in both orders."""
+"""A model that compares two answers in both orders.
+
+It does not know which answer had the skill.
+"""
 
 from __future__ import annotations
 

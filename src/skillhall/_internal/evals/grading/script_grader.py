@@ -1,4 +1,7 @@
-"""Scripts of a skill that check outputs, for users who allowed them. They run in the sandbox."""
+"""Scripts of a skill that check outputs, in the sandbox.
+
+They run only for users who allowed them.
+"""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ async def grade_iteration(
 async def _compare_pairs(
     judge: PairwiseJudge, cases: Mapping[str, EvalCase], options: GradingOptions
 ) -> str:
-    """Compare the runs of the skill with all others; return the limit that was reached."""
+    """Compare the runs of the skill with all others; return the limit that stopped it."""
     stop_reason = ""
     runs = judge.iteration.iter_runs()
 

@@ -1,1 +1,1 @@
-"""Reports of eval results: JUnit XML, Markdown, JSON and a self-contained HTML page."""
+"""Reports of eval results: JUnit XML, Markdown, JSON and self-contained HTML."""

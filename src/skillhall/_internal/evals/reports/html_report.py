@@ -1,7 +1,7 @@
-"""A self-contained HTML page with plots and transcripts. It has no scripts and loads nothing.
+"""A self-contained HTML page with plots and transcripts.
 
-Its content security policy allows only the style sheet of the page. Texts of skills, models and
-tools are escaped and never interpreted as Markdown or HTML.
+It has no scripts and loads nothing. Its content security policy allows only the style sheet of the
+page. Texts of skills, models and tools are escaped and never interpreted as Markdown or HTML.
 """
 
 from __future__ import annotations

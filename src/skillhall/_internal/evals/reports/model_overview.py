@@ -1,4 +1,4 @@
-"""The results of one model: its rates, and the tokens, time and cost of a run in each arm."""
+"""The results of one model: rates, and tokens, time and cost per run of each arm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The latest eval results of a skill in a few numbers, as every surface shows them.
+"""The latest eval results of a skill in a few numbers, for every surface.
 
 Results are bound to the digest of the skill's files: those of other files are from an older
 version, and are shown as such.
@@ -45,7 +45,7 @@ _LABELS = {
 
 
 class ResultOverview(NamedTuple):
-    """The rates of test cases and of triggers, and whether they are of the current files."""
+    """The rates of test cases and triggers, and whether they are of current files."""
 
     digest: str  # of the evaluated files
     is_current: bool

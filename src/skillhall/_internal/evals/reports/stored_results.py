@@ -44,10 +44,10 @@ def read_skill_results(
     gates: Sequence[Gate] = (),
     iteration: EvalIteration | None = None,
 ) -> SkillResults:
-    """Return the newest results of the skill in `folder`, which may be from an older version.
+    """Return the newest results of the skill in `folder`.
 
-    `iteration` has the test cases to show instead of the newest ones. Gates fail for results of
-    an older version.
+    They may be from an older version. `iteration` has the test cases to show instead of the newest
+    ones. Gates fail for results of an older version.
     Raises: SkillhallError if a file of the skill cannot be read.
     """
     iterations = workspace.iterations()
@@ -71,7 +71,10 @@ def read_skill_results(
 
 
 def _find_graded(iterations: Sequence[EvalIteration]) -> EvalIteration | None:
-    """Return the newest graded iteration; one with selected cases only if there is no other."""
+    """Return the newest graded iteration.
+
+    One with selected cases is returned only if there is no other.
+    """
     graded = [one for one in reversed(iterations) if any(GradedRuns(one))]
     subjects = [read_subject(one) for one in graded]
     for one, subject in zip(graded, subjects, strict=True):

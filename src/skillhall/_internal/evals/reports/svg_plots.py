@@ -19,7 +19,10 @@ _ROW_HEIGHT = 22
 
 
 class PlotRow(NamedTuple):
-    """One row: a label, a value with its interval, and their text. The baseline is hollow."""
+    """One row: a label, and a value with its interval and text.
+
+    The baseline is drawn hollow.
+    """
 
     label: str
     value: float | None

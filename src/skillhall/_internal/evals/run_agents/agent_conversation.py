@@ -45,7 +45,7 @@ class AgentConversation:
         on_event: Callable[[ToolEvent], None],
         max_length: int | None = None,
     ) -> None:
-        """Prepare a conversation in which the model writes at most `max_length` characters."""
+        """Prepare a conversation; the model writes at most `max_length` characters."""
         self.tools = AgentTools(skills, on_event)
         self._skills = skills
         self._model = _BoundedModel(model, max_length)
@@ -132,7 +132,10 @@ class _BoundedModel(WrapperModel):
 
 
 def build_usage(usage: ModelUsage, price: ModelPrice | None, started: float) -> RunUsage:
-    """Return usage as counted by the provider. `started` is a time of the monotonic clock."""
+    """Return usage as counted by the provider.
+
+    `started` is a time of the monotonic clock.
+    """
     tokens = usage.input_tokens, usage.output_tokens
     return RunUsage(
         requests=usage.requests,

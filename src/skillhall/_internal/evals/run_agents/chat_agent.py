@@ -1,4 +1,4 @@
-"""The built-in agent: the chat engine with the real listing of skills and their tools.
+"""Built-in agent: the chat engine with the real listing of skills and tools.
 
 Needs the `pydantic-ai` extra.
 """
@@ -49,7 +49,10 @@ _ERRORS_OF_EVERY_RUN = ("unauthenticated", "invalid_argument")
 
 @dataclass(slots=True, kw_only=True)
 class ChatAgent:
-    """The chat engine as the agent of runs. All runs share one model and its connections."""
+    """The chat engine as the agent of runs.
+
+    All runs share one model and its connections.
+    """
 
     model: Model | None  # None in a dry run, which sends no requests
     model_name: str

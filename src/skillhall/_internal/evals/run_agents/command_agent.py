@@ -1,4 +1,7 @@
-"""An external agent: a command that does a run in its own folder, with an empty home folder."""
+"""External agent: a command that executes a run in a folder of its own.
+
+Its home folder is empty.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,10 @@ _MAX_LISTED = 200
 
 
 class FolderTools:
-    """The tools for one folder. They do not follow links, and write at most `max_bytes`."""
+    """Tools for one folder.
+
+    They do not follow links, and write at most `max_bytes`.
+    """
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         self._folder = str(folder)

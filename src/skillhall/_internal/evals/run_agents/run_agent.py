@@ -59,7 +59,8 @@ class RunAgent(Protocol):
         """Close the resources that runs share."""
 
     async def run(self, task: RunTask) -> RunOutcome:
-        """Perform a task. Errors become outcomes, unless every run would fail the same way.
+        """Perform a task.
 
+        Errors become outcomes, unless every run would fail the same way.
         Raises: SpendingLimitReached, SkillhallError for an error of every run.
         """

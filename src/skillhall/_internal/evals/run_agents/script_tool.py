@@ -23,7 +23,10 @@ _MAX_ARGUMENTS = 100
 
 
 def build_script_tool(task: RunTask, tools: AgentTools) -> Tool:
-    """Return the tool for one run. Scripts run in its folder, from a copy of the skill."""
+    """Return the tool for one run.
+
+    Scripts run in its folder, from a copy of the skill.
+    """
     properties: Mapping[str, Mapping[str, object]] = {
         "name": string_schema("The name of the skill."),
         "path": string_schema("The path of the script, relative to the skill's directory."),

@@ -69,7 +69,10 @@ def write_input_files(folder: Path, files: Mapping[str, tuple[bytes, int]]) -> N
 def collect_output_files(
     folder: Path, inputs: Mapping[str, tuple[bytes, int]], max_bytes: int
 ) -> OutputFiles:
-    """Return the files that an agent created or changed. Links and hidden files are left out."""
+    """Return the files that an agent created or changed.
+
+    Links and hidden files are skipped.
+    """
     digests = {path: sha256_hex(data) for path, (data, _) in inputs.items()}
     outputs: dict[str, tuple[bytes, int]] = {}
     size = 0

@@ -1,4 +1,4 @@
-"""The runner of a plan: parallel runs, each in its own folder, with limits and stored results."""
+"""Runner of a plan: parallel runs with their own folders, limits, stored results."""
 
 from __future__ import annotations
 
@@ -47,7 +47,10 @@ class FinishedRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvalRunReport:
-    """The counts of all runs of a plan. `not_run` is not 0 if a limit stopped the runs."""
+    """The counts of all runs of a plan.
+
+    `not_run` is not 0 if a limit stopped the runs.
+    """
 
     iteration: EvalIteration
     planned: int
@@ -65,7 +68,10 @@ class EvalRunReport:
 
 @dataclass(kw_only=True)
 class EvalRunner:
-    """Runner of one plan. Each result is stored when its run ends; stored runs are not repeated."""
+    """Runner of one plan.
+
+    Each result is stored when its run ends; stored runs are not repeated.
+    """
 
     plan: EvalPlan
     iteration: EvalIteration
@@ -212,7 +218,10 @@ class EvalRunner:
 
 
 class _RunFolders:
-    """The folders of runs, below a temporary folder. Skills are written once for each arm."""
+    """The folders of runs, below a temporary folder.
+
+    Skills are written once for each arm.
+    """
 
     def __init__(self, plan: EvalPlan, root: Path) -> None:
         self._plan = plan

@@ -81,8 +81,9 @@ def read_evaluated_skill(name: str, path: str) -> EvaluatedSkill:
 
 
 def read_other_version(path: str, version: str) -> Bundle:
-    """Return another version of the skill at `path`, in memory: a folder, else a git revision.
+    """Return another version of the skill at `path`: a folder, else a git revision.
 
+    The version is read into memory.
     Raises: SourceNotFound if there is no such folder or revision, SkillhallError.
     """
     if Path(version).is_dir():

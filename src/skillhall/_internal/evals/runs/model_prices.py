@@ -1,4 +1,4 @@
-"""Prices of models, from the data of `genai-prices`, which the `pydantic-ai` extra installs."""
+"""Prices of models, from the package `genai-prices` of the `pydantic-ai` extra."""
 
 from __future__ import annotations
 

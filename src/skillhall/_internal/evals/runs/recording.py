@@ -26,7 +26,7 @@ _NOT_RECORDED = "no run is recorded for this version of the skill, the case and 
 
 
 class ReplayAgent:
-    """The agent of a recording, which runs nothing: cases that were not recorded are skipped."""
+    """Agent of a recording. It runs nothing, and skips cases that were not recorded."""
 
     @property
     def identity(self) -> Mapping[str, object]:
@@ -77,7 +77,7 @@ def copy_recorded_triggers(iterations: Sequence[EvalIteration], target: EvalIter
 def read_recorded_plan(
     name: str, path: str, recording: EvalIteration, case_ids: Sequence[str] = ()
 ) -> EvalPlan:
-    """Return the plan of the current skill, with the agent and settings of the recording.
+    """Return the plan of the current skill with the recorded agent and settings.
 
     Raises: ConfigInvalid if the recording is invalid, SkillhallError.
     """

@@ -75,7 +75,7 @@ def estimate_runs(
     iterations: Iterable[EvalIteration],
     price: ModelPrice | None = None,
 ) -> RunEstimate:
-    """Estimate the usage of the missing runs from earlier runs of the same case and arm."""
+    """Estimate the missing runs from earlier runs of the same case and arm."""
     measured: dict[tuple[str, Arm], list[RunUsage]] = {}
     for iteration in iterations:
         for record, _, _ in iteration.iter_runs():

@@ -42,7 +42,10 @@ class ModelPrice(NamedTuple):
 
 
 class SpendingLimitReached(Exception):
-    """The runs together have reached the limit of tokens or cost. Unfinished runs stop."""
+    """All runs together have reached the limit of tokens or cost.
+
+    Unfinished runs stop.
+    """
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Preparation of a plan: reads the cases and versions of a skill, and applies the rules."""
+"""Preparation of a plan: reads cases and versions of a skill, applies the rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The eval of one skill: its plan, its workspace and the steps from runs to results."""
+"""The eval of one skill: its plan, workspace, and steps from runs to results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored results of runs: found by digest in all iterations, and copied to a new one."""
+"""Stored results of runs, found by digest in all iterations."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def open_iteration(workspace: EvalWorkspace, plan: EvalPlan) -> EvalIteration:
 def copy_stored_run(
     source: StoredRunLocation, run: PlannedRun, target: EvalIteration
 ) -> RunRecord | None:
-    """Copy a result and its verdicts to an iteration; return `None` if it cannot be read.
+    """Copy a result and its verdicts to an iteration; return `None` if unreadable.
 
     Raises: OSError.
     """

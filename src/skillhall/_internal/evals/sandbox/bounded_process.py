@@ -1,4 +1,7 @@
-"""Runs a process with limits of time and output, and ends it with all processes in its group."""
+"""Runs a process with limits of time and output.
+
+It ends the process together with all processes in its group.
+"""
 
 from __future__ import annotations
 

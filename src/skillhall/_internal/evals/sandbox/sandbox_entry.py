@@ -57,7 +57,7 @@ def _limit_resources(limits: dict[str, int]) -> None:
 
 
 def _isolate_namespaces() -> bool:
-    """Move to new namespaces: no network, no other processes. Return whether that worked."""
+    """Isolate network and processes in new namespaces; return whether that worked."""
     user, group = os.getuid(), os.getgid()
     libc = ctypes.CDLL(None, use_errno=True)
     flags = CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWPID | CLONE_NEWIPC
@@ -89,7 +89,10 @@ def _landlock_abi() -> int:
 
 
 def _restrict_files(readable: list[str], writable: list[str]) -> None:
-    """Allow only these paths, with Landlock. The probe has checked that it is supported."""
+    """Allow access to these paths only, with Landlock.
+
+    The probe has checked that Landlock is supported.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     abi = _landlock_abi()
     last = 14 if abi >= _TRUNCATE_ABI else 13 if abi >= _REFER_ABI else 12  # the last known right

@@ -140,7 +140,7 @@ def _find_interpreter(script: Path) -> tuple[str, ...]:
 
 
 def _list_program_folders(program: str) -> list[str]:
-    """Return the folders of a program outside the system folders, such as a virtual environment.
+    """Return a program's folders that are not system folders, such as a venv.
 
     The home folder itself is never one of them.
     """

@@ -1,1 +1,1 @@
-"""Trigger evals: which skill an agent loads for a query, measured with all of its skills."""
+"""Trigger evals: which skill an agent with all its skills loads for a query."""

@@ -42,9 +42,10 @@ class QueryHalves(NamedTuple):
 
 
 def split_queries(queries: Sequence[TriggerQuery], seed: int = SPLIT_SEED) -> QueryHalves:
-    """Return two halves with equal shares of queries that should and should not trigger.
+    """Return two halves with equal shares of queries of both kinds.
 
-    A query's half does not depend on its place in the file.
+    The kinds are: should trigger, should not trigger. A query's half does not depend on its place
+    in the file.
     """
     training: set[TriggerQuery] = set()
     for should_trigger in (True, False):
@@ -101,7 +102,7 @@ def is_better(before: TriggerScore, after: TriggerScore) -> bool:
 
 
 def _balanced_accuracy(score: TriggerScore) -> float:
-    """Return the mean of recall and specificity, which does not depend on the class sizes."""
+    """Return the mean of recall and specificity, which ignores class sizes."""
     rates = []
     if score.recall.value is not None:
         rates.append(score.recall.value)

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 class EvaluatedSkills(AgentSkills):
-    """The current skills of an agent. Later changes of files do not change the listing.
+    """The current skills of an agent.
 
-    The file tools see `run_directory` instead of the working directory, and the usage log records
-    nothing. `description` replaces the description of the skill `name`.
+    Later changes of files do not change the listing. The file tools see `run_directory` instead of
+    the working directory, and the usage log records nothing. `description` replaces the description
+    of the skill `name`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Measures a suggested description against the current one, and writes it if asked."""
+"""Measures a suggested description against the current one; can write it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ImprovementEstimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HalfScores:
-    """The scores of one half of the queries with the current and the suggested description."""
+    """Scores of one half of the queries, with the current and suggested description."""
 
     before: TriggerScore
     after: TriggerScore

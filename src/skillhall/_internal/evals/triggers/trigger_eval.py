@@ -1,4 +1,4 @@
-"""Measures the triggers of skills with one agent, and stores the results in their workspaces."""
+"""Measures the triggers of skills with one agent, and stores the results."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class TriggerJournal:
 def read_known_replies(
     iterations: Iterable[EvalIteration],
 ) -> dict[tuple[str, int], TriggerReply]:
-    """Return the complete replies of the iterations, by digest and number of the repeat."""
+    """Return the complete replies of iterations, by digest and number of the repeat."""
     return {
         (run.digest, run.repeat): run.reply
         for iteration in iterations
@@ -112,7 +112,7 @@ def read_known_replies(
 
 
 def open_trigger_iteration(workspace: EvalWorkspace, target: TriggerTarget) -> EvalIteration:
-    """Return the newest iteration if it is about these files of the skill, else a new one.
+    """Return the newest iteration of these files of the skill, else a new one.
 
     Raises: OSError.
     """

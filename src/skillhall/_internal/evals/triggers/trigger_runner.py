@@ -52,9 +52,10 @@ def plan_trigger_runs(
     compute_digest: Callable[[str], str],
     known: Mapping[tuple[str, int], TriggerReply],
 ) -> list[PlannedQuery]:
-    """Return the runs in order. `known` has replies by digest and number of the repeat.
+    """Return the runs in order.
 
-    All queries are asked once before any is repeated, so that a limit does not leave some out.
+    `known` has replies by digest and number of the repeat. All queries are asked once before any is
+    repeated, so that a limit does not leave some out.
     """
     digests = {query: compute_digest(query.query) for query in queries}
     return [
@@ -66,7 +67,10 @@ def plan_trigger_runs(
 
 @dataclass(slots=True, kw_only=True)
 class TriggerRunner:
-    """Runs planned queries. `on_run` stores each new run at once, before the next one starts."""
+    """Runs planned queries.
+
+    `on_run` stores each new run before the next one starts.
+    """
 
     agent: QueryAgent
     jobs: int

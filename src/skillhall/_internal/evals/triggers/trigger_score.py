@@ -1,4 +1,4 @@
-"""Scores of trigger evals: precision, recall and the skills that were loaded instead.
+"""Scores of trigger evals: precision, recall, and skills loaded instead.
 
 A rate is the mean of the rates of its queries. Repeats of a query are not independent, so the
 intervals count each query once.
@@ -83,7 +83,7 @@ class TriggerScore:
         return "undecided: the intervals include both good and bad rates"
 
     def count_taken(self, *, should_trigger: bool) -> Mapping[str, int]:
-        """Return the complete runs by the skill that was loaded first, the most frequent first."""
+        """Return the numbers of complete runs by the first loaded skill, highest first."""
         counts: Counter[str] = Counter()
         for one in self.queries:
             if one.query.should_trigger is should_trigger:

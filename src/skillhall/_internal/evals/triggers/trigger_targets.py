@@ -42,7 +42,7 @@ class TriggerTargets:
 
 
 def find_trigger_targets(skills: AgentSkills, names: Sequence[str]) -> TriggerTargets:
-    """Return the skills with these names, ids or folders; without names, all with queries.
+    """Return the skills with these names, ids or folders; else all with queries.
 
     Skills whose instructions are always in the prompt are skipped if no names are given.
     Raises: SkillNotFound, SkillNotApproved.

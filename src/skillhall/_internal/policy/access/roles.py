@@ -75,7 +75,10 @@ ACTION_SCOPES: Mapping[Action, AccessScope | None] = {
 
 
 def is_allowed(action: Action, role: Role, scopes: Collection[str] | None = None) -> bool:
-    """Whether a role allows an action; the `scopes` of a token, if any, must allow it too."""
+    """Whether a role allows an action.
+
+    The `scopes` of a token, if any, must allow it, too.
+    """
     if action not in ROLES[role]:
         return False
     scope = ACTION_SCOPES[action]

@@ -1,4 +1,4 @@
-"""Token strength: a rough estimate that detects obviously weak tokens and passwords."""
+"""Token strength: a rough estimate that detects weak tokens and passwords."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ def is_weak_token(token: str) -> bool:
 
 
 def is_weak_password(password: str, name: str) -> bool:
-    """Whether the password of a user can be guessed. The user's name counts as a character."""
+    """Whether a user's password can be guessed.
+
+    The user's name counts as one character.
+    """
     if len(password) < MIN_PASSWORD_LENGTH:
         return True
     text = password.lower().replace(name.lower(), "#") if name else password

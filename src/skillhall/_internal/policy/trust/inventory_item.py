@@ -1,4 +1,4 @@
-"""Inventory: the skills of a machine, without paths, contents, usage and account names."""
+"""Inventory: skills of a machine, without paths, contents, usage and accounts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of policy files about one skill: deny, require, allow, and signers that approve.
+"""Rules of policy files about a skill: deny, require, allow, approving signers.
 
 Facts that are slow to determine are read from `SkillEvidence` only if a rule needs them.
 """
@@ -171,7 +171,7 @@ class Policies(NamedTuple):
         return min((one for one in days if one is not None), default=None)
 
     def find_block_rule(self, facts: TrustFacts) -> str:
-        """Return the rule that blocks the skill, a denial or unmet requirement; "" if none."""
+        """Return the rule that blocks the skill: a denial or requirement; "" if none."""
         evidence = facts.evidence or KnownEvidence()
         for level, path, rules in self.files:
             for number, denial in enumerate(rules.denials):

@@ -1,4 +1,4 @@
-"""Revocations: digests of skills that no agent may use, and the published list of them."""
+"""Revocations: digests of skills that no agent may use, and their published list."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def is_digest(text: str) -> bool:
 
 
 def find_revoked(entries: Iterable[RevocationEntry]) -> list[RevocationEntry]:
-    """Return the entries of revoked digests, by number; the latest entry of a digest decides."""
+    """Return the latest entries of digests that are revoked, by number."""
     latest: dict[str, RevocationEntry] = {}
     for entry in sorted(entries):
         latest[entry.digest] = entry

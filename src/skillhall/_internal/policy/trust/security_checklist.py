@@ -114,7 +114,7 @@ CHECKLIST: tuple[ChecklistRow, ...] = tuple(
 
 
 def answer_checklist(facts: ChecklistFacts | None = None) -> list[ChecklistAnswer]:
-    """Answer all rows for a skill or a server; without facts, for Skillhall in general.
+    """Answer all rows for a skill or server; without facts, for Skillhall in general.
 
     A finding or a fact that contradicts a row turns its answer into no.
     """

@@ -1,4 +1,4 @@
-"""Trust: whether a skill may reach a model, decided from facts, approvals and policies.
+"""Trust decisions about skills, from facts, approvals, policies and revocations.
 
 `decide` is pure. The facts about a skill and the records come as arguments.
 """
@@ -160,7 +160,7 @@ def _decide_by_origin(facts: TrustFacts, state: TrustState, policies: Policies |
 def _find_approval(
     facts: TrustFacts, approvals: Iterable[Approved]
 ) -> tuple[ApprovalDecision | None, bool]:
-    """Return the latest decision on the digest, and whether another digest was approved."""
+    """Return the latest decision on a digest, and whether another one was approved."""
     latest: ApprovalDecision | None = None
     others: dict[str, bool] = {}
     for approval in approvals:

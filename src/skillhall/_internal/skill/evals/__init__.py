@@ -1,1 +1,1 @@
-"""Evals of a skill: test cases and trigger queries, as files in its folder `evals`."""
+"""Evals of a skill: test cases and trigger queries in its folder `evals`."""

@@ -1,4 +1,4 @@
-"""Assertions of a case: text for a judge, or an object with a check that needs no model."""
+"""Assertions of a case: text for a judge, or a check that needs no model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drafts of eval files: a template from the text of a skill, or from the reply of a model."""
+"""Drafts of eval files: a template, or the parsed reply of a model."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def build_draft_request(skill_name: str, parsed: ParsedSkill) -> str:
 
 
 def parse_draft(skill_name: str, reply: str) -> EvalDraft | None:
-    """Return the draft in a model's reply; `None` if it has no usable cases or queries.
+    """Return the draft in a model's reply; `None` without usable cases or queries.
 
     Only known fields are used: a model cannot name files or scripts.
     """

@@ -1,4 +1,4 @@
-"""Eval files: `evals/evals.json` and lists of trigger queries, with their variants."""
+"""Eval files: `evals/evals.json` and lists of trigger queries, in all variants."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class _Reader:
         self.document = self._parse(data)
 
     def limited_findings(self) -> tuple[Finding, ...]:
-        """Return the findings in line order, at most `MAX_FINDINGS` and one about the rest."""
+        """Return at most `MAX_FINDINGS` findings in line order, and one about the rest."""
         found = sorted(self.findings, key=lambda finding: finding.line or 0)
         if len(found) <= MAX_FINDINGS:
             return tuple(found)

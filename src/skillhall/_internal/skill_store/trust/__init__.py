@@ -1,1 +1,1 @@
-"""Trust on a server: revocations that it publishes, and inventories that it receives."""
+"""Trust on a server: published revocations, and inventories of machines."""

@@ -27,7 +27,10 @@ RENEWAL_INTERVAL = 3600.0  # seconds; until then, the same bytes are sent
 
 
 class PublishedRevocations:
-    """The list as a document, rendered again after a change and once an hour. Thread-safe."""
+    """The list as a document, rendered after each change and every hour.
+
+    Thread-safe.
+    """
 
     def __init__(
         self,

@@ -42,8 +42,9 @@ class ServerTrust:
     def revoke(  # noqa: PLR0913 - the fields of a form
         self, actor: Actor, *, digest: str, skill: str, reason: str, instead: str, shown: str = ""
     ) -> RevocationEntry:
-        """Revoke a digest, or the current files of a skill, whose digest is `shown` if it is set.
+        """Revoke a digest, or the current files of a skill.
 
+        If `shown` is set, it must be the digest of these files.
         Raises: FieldRefused, SkillNotFound, StaleVersionError if the files have another digest,
         DatabaseUnavailable, DatabaseFull.
         """

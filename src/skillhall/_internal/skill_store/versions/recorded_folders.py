@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class RecordedFolders:
-    """Records versions of the user skills of a run directory, if its database has no others."""
+    """Records versions of user skills, unless the database has those of others."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class RecordedFolders:
         folders.before_write = self._record_change
 
     def owns_versions(self) -> bool:
-        """Whether the versions in the database are of this run directory, or there are none.
+        """Whether the database has versions of this run directory only, or none.
 
         Raises: DatabaseUnavailable.
         """

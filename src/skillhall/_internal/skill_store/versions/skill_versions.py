@@ -77,7 +77,7 @@ class VersionList(NamedTuple):
 
 
 class VersionScan(NamedTuple):
-    """Findings in the files of a version that a reviewer should see, and its risk level."""
+    """Findings in a version's files for its reviewer, and its risk level."""
 
     findings: tuple[JudgedFinding, ...] = ()
     risk: RiskLevel = RiskLevel.L0
@@ -253,8 +253,9 @@ class SkillVersions:
         self.table.write(work, self._now())
 
     def resolve(self, skill: str, version: str, *, with_drafts: bool = True) -> SkillVersion:
-        """Return the version with a number or digest. A digest means the newest such version.
+        """Return the version with a number or digest.
 
+        If several versions have the digest, the newest counts.
         Raises: VersionNotFound, VersionYanked unless `with_drafts`, DatabaseUnavailable.
         """
         listed = self.list(skill, with_drafts=with_drafts)
@@ -282,7 +283,7 @@ class SkillVersions:
         *,
         with_drafts: bool = True,
     ) -> VersionComparison:
-        """Compare a version with another one, by default with the one that it would replace.
+        """Compare a version with another one; by default, with the one it would replace.
 
         That is the current version or, for the current version, the approved one before it.
         Raises: as `resolve`.
@@ -319,8 +320,9 @@ class SkillVersions:
         return self._apply(VersionVerb.APPROVE, skill, number, actor, comment, digest)
 
     def yank(self, skill: str, number: int, actor: Actor, reason: str) -> VersionChange:
-        """Yank an approved version; if it is served, the newest other approved one replaces it.
+        """Yank an approved version.
 
+        If it is served, the newest other approved version replaces it.
         Raises: as `submit`.
         """
         return self._apply(VersionVerb.YANK, skill, number, actor, reason)
@@ -512,7 +514,7 @@ def _revoke(  # noqa: PLR0913, PLR0917 - the fields of a yank
 
 
 def _list_digests(reader: VersionReader, version: SkillVersion) -> tuple[str, ...]:
-    """Return the digest of all files, and of those that installers get, if they differ."""
+    """Return the digest of all files, and of published files if it differs."""
     files = reader.read_files(version.skill, version.number)
     if all(map(is_publishable, files)):
         return (version.digest,)

@@ -85,7 +85,7 @@ class UserAccounts:
     def add(
         self, name: str, role: Role, actor: Actor, display: str = "", subject: str = ""
     ) -> NewUser:
-        """Add a user, with a link to set the password or to sign in at the identity provider.
+        """Add a user, with a link to set a password or connect an identity.
 
         With the `subject` of the person at the identity provider, there is no link.
         Raises: FieldRefused, Conflict if the name or subject is taken, DatabaseUnavailable.
@@ -121,7 +121,7 @@ class UserAccounts:
     def sign_in_identity(
         self, identity: ProviderIdentity, actor: Actor, code: str = ""
     ) -> StoredUser:
-        """Return the user with an identity of the identity provider; add or update the user.
+        """Return the user with an identity of the provider; add or update the user.
 
         The `code` of a link connects its user with the identity. Otherwise, a user is never found
         by name or e-mail: both can belong to someone else.

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 
 class SqlUserTable:
-    """Users in a database. Each change is recorded in the audit log and announced to servers."""
+    """Users in a database.
+
+    Each change is recorded in the audit log and announced to servers.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,1 +1,1 @@
-"""The audit log: its hash chain, the thread that seals it, queries, and journals for files."""
+"""Audit log: hash chain, sealing thread, queries, and journals for files."""

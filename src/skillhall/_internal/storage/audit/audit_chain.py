@@ -47,13 +47,13 @@ class ChainReport(NamedTuple):
 
 
 def hash_row(previous: str, row: Mapping[str, object]) -> str:
-    """Return the seal of a row after the seal `previous`, which is "" for the first row."""
+    """Return the seal of a row; `previous` is the seal before it, "" for the first."""
     data = json.dumps(row, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return sha256_hex(f"{previous}\n{data}".encode("utf-8", "surrogatepass"))
 
 
 def to_audit_row(row: RowMapping) -> dict[str, Any]:
-    """Return a row of the table as it is sealed and exported, with its details as an object."""
+    """Return a row as it is sealed and exported, with its details as an object."""
     values = {column.name: row[column.name] for column in audit.columns}
     with suppress(ValueError, RecursionError):  # not written by a server; its text is hashed
         values["detail"] = json.loads(values["detail"])
@@ -92,9 +92,10 @@ def count_pending(connection: Connection) -> int:
 
 
 def verify_chain(connection: Connection, expected_head: str = "") -> ChainReport:
-    """Verify all seals, in one read transaction. Memory use does not depend on their number.
+    """Verify all seals, in one read transaction.
 
-    `expected_head` is a hash that was the newest one at some time, and must be in the chain.
+    Memory use does not depend on their number. `expected_head` is a hash that was the newest one at
+    some time, and must be in the chain.
     """
     verifier = _ChainVerifier(expected_head)
     query = (

@@ -63,7 +63,7 @@ class AuditLog:
 
     @staticmethod
     def format_pages(pages: Iterable[Sequence[dict[str, Any]]], kind: str) -> Iterator[str]:
-        """Yield pages of rows as text: JSON Lines, or CSV with a header if `kind` is `csv`."""
+        """Yield pages of rows as JSON Lines, or as CSV with a header."""
         if kind == "csv":
             yield _format_csv([COLUMNS])
         for page in pages:
@@ -75,7 +75,7 @@ class AuditLog:
     def newest(
         self, filter_: AuditFilter = NO_FILTER, *, before: int = 0, limit: int = 100
     ) -> list[dict[str, Any]]:
-        """Return up to `limit` rows, the newest first, with numbers below `before` if it is set.
+        """Return up to `limit` rows, newest first, below the number `before` if set.
 
         Raises: DatabaseUnavailable.
         """
@@ -102,7 +102,10 @@ class AuditLog:
 
 
 def _parse_time(name: str, text: str, now: datetime) -> str:
-    """Parse a time for a filter. A date means its start; a duration counts back from now."""
+    """Parse a time for a filter.
+
+    A date means its start; a duration counts back from now.
+    """
     text = text.strip()
     match = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", text)
     try:

@@ -1,4 +1,4 @@
-"""Thread of a server that seals new rows of the audit log, verifies it and deletes old rows."""
+"""Thread that seals new rows of the audit log, verifies it and deletes old rows."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class AuditSealer:
 
 
 def seal_on_close(database: Database) -> Callable[[], None]:
-    """Return a function that seals the rows that this process added, and closes the database.
+    """Return a function that seals this process's rows and closes the database.
 
     For commands, since no server may be running. Rows that cannot be sealed now are sealed by the
     next command or server.
@@ -148,7 +148,7 @@ def seal_on_close(database: Database) -> Callable[[], None]:
 
 
 def seal_new_rows(database: Database, head: ChainHead) -> ChainHead | None:
-    """Seal all rows after the last seal `head`, which may be outdated; return the last seal.
+    """Seal all rows after the seal `head`, which may be old; return the last seal.
 
     Returns None if a server is sealing; that server may not see the last rows.
     Raises: DatabaseUnavailable, DatabaseFull.

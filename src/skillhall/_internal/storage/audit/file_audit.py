@@ -126,7 +126,7 @@ class FileAudit:
 
 
 def _add_missing_rows(connection: Connection, journal: _Journal, subjects: Sequence[str]) -> None:
-    """Add rows, unless the transaction with them was committed before the process ended."""
+    """Add rows, unless the transaction with them was already committed."""
     query = select(audit.c.detail).where(audit.c.at == journal.at)
     details = connection.execute(query).scalars()
     if not any(json.loads(detail).get(_ID_DETAIL) == journal.id for detail in details):

@@ -33,7 +33,7 @@ class _Refusal(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """The fields that equal refusals share: all but the time, the request and the details."""
+        """The fields that equal refusals share: all but time, request and details."""
         return (*self.actor._replace(request_id=""), self.action, self.subject)
 
 

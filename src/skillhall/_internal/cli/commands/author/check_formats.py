@@ -46,7 +46,7 @@ def format_check_github(findings: Iterable[CheckFinding], working_directory: str
 def build_check_sarif(
     findings: Iterable[CheckFinding], working_directory: str, base: str
 ) -> dict[str, object]:
-    """Return the findings as one SARIF 2.1.0 log, with fingerprints relative to `base`."""
+    """Return the findings as a SARIF 2.1.0 log, with fingerprints relative to `base`."""
     results = [
         SarifResult(
             one.finding,

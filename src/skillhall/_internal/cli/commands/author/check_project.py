@@ -1,4 +1,4 @@
-"""`skillhall check`: all checks of a project in one run, with one report and exit code."""
+"""`skillhall check`: runs all checks of a project, with one report and exit code."""
 
 import sys
 from collections.abc import Sequence

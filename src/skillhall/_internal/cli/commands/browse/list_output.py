@@ -108,9 +108,10 @@ def _list_rows(
 
 
 def find_trust_states(catalog: Catalog, settings: Settings) -> Mapping[str, str]:
-    """Return the trust states of project skills, by location; {} if none needs an approval.
+    """Return the trust states of project skills, by location.
 
-    If this machine knows of revocations, returns the states of all skills.
+    Returns {} if none needs an approval. If this machine knows of revocations, returns the states
+    of all skills.
     """
     if settings.has_revocations:
         return _find_states_of_all(catalog, settings)

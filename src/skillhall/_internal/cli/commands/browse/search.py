@@ -115,7 +115,7 @@ def command(
 
 
 def _iter_findings(catalog: Catalog, skills: Sequence[CatalogSkill]) -> Iterator[JudgedFinding]:
-    """Yield the findings of the scan and of these skills; text output does not need them."""
+    """Yield the findings of the scan and of these skills, for JSON output."""
     yield from catalog.scan_findings
     for skill in skills:
         yield from skill.findings

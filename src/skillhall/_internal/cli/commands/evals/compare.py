@@ -1,4 +1,4 @@
-"""`skillhall eval compare`: compares the graded runs of two iterations, paired by case."""
+"""`skillhall eval compare`: compares two iterations, paired by case."""
 
 from collections.abc import Iterator
 

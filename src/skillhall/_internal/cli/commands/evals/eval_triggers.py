@@ -1,4 +1,4 @@
-"""`skillhall eval triggers`: measures whether agents load a skill for the right queries."""
+"""`skillhall eval triggers`: measures which queries make agents load a skill."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ def _show_plans(
 
 
 def _write_better(skills: AgentSkills, improvements: Sequence[DescriptionImprovement]) -> list[str]:
-    """Write the descriptions that are better for held-out queries; return their skills."""
+    """Write descriptions that are better for held-out queries; return their skills."""
     better = [one for one in improvements if one.is_better]
     for one in better:
         write_description(skills.current_view().find(one.skill).skill, one.suggested)

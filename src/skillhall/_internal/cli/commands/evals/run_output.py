@@ -72,7 +72,10 @@ def report_runs(
 
 
 def _count_incomplete(one: SkillEval, report: EvalRunReport) -> int:
-    """Return the number of runs without a usable result. A recording must have all of them."""
+    """Return the number of runs without a usable result.
+
+    A recording must have all of them.
+    """
     missing = report.statuses[RunStatus.SKIPPED] if one.recorded else 0
     return report.not_run + report.statuses[RunStatus.FAILED] + missing
 

@@ -1,4 +1,4 @@
-"""`skillhall checklist`: OWASP's questions about agentic skills, answered with evidence."""
+"""`skillhall checklist`: OWASP's questions about skills, answered with evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`skillhall inventory`: the skills of this machine, as a list or as a report to a server."""
+"""`skillhall inventory`: lists the skills of this machine, or sends the list."""
 
 from __future__ import annotations
 
@@ -57,9 +57,10 @@ def list_inventory(*, output_format: str) -> CommandResult:
 @click.argument("server")
 @click.option("--as", "label", required=True, metavar="LABEL", help="Name this machine.")
 def send(*, server: str, label: str) -> CommandResult:
-    """Send the list to the Skillhall server SERVER. It replaces the last one with this LABEL.
+    """Send the list to the Skillhall server SERVER.
 
-    The access token is read from SKILLHALL_SERVER_TOKEN; it needs the scope 'report'.
+    It replaces the last list with this LABEL. The access token is read from SKILLHALL_SERVER_TOKEN;
+    it needs the scope 'report'.
     """
     items = _find_items()
     post_inventory(server, label, items, read_settings())

@@ -1,4 +1,4 @@
-"""`skillhall revoke`: blocks a version of a skill on all machines that ask this server."""
+"""`skillhall revoke`: blocks a version of a skill on machines that ask the server."""
 
 from __future__ import annotations
 
