@@ -74,7 +74,7 @@ ROWS: Final[tuple[_Row, ...]] = (
         PARTLY,
         "Are the dependencies of the skill pinned, too?",
         "command:install fact:pinned",
-        "The skill's own files are; the packages that its scripts install are not.",
+        "The skill's own files are pinned; the packages that its scripts install are not.",
     ),
     (
         "2.4",
@@ -217,7 +217,7 @@ ROWS: Final[tuple[_Row, ...]] = (
         PARTLY,
         "Are unknown fields rejected?",
         "command:validate",
-        "They are reported. Half of all public skills have some.",
+        "They are reported, not rejected. Half of all public skills have some.",
     ),
     (
         "5.4",
@@ -336,7 +336,7 @@ ROWS: Final[tuple[_Row, ...]] = (
         PARTLY,
         "Does a scanner judge the intent of the text?",
         "command:scan",
-        "Rules and phrases only. Other scanners' results can be combined with ours as SARIF.",
+        "Rules and phrases only. Results of other scanners can be added as SARIF.",
     ),
     (
         "8.2",
