@@ -37,6 +37,7 @@ COMMAND_SECTIONS = {
         "read": ("browse.show:read", "Print the instructions of a skill, or one of its files."),
         "why": ("browse.show:why", "Explain which copy of a skill is used, and why."),
         "validate": ("author.validate", "Check skills and report problems line by line."),
+        "compat": ("author.skill_compat", "Show what each agent and library would make of skills."),
         "scan": ("author.scan", "Scan skills for risky content."),
         "eval": ("evals.eval", "Write, run and report evals: init, check, run, triggers."),
         "duplicates": ("browse.duplicates", "Find duplicate skills."),

@@ -118,22 +118,23 @@ def format_check_markdown(
     """Yield a summary and a table of the findings, for comments and job summaries."""
     yield "## Skillhall"
     yield ""
-    yield _escape_markdown(summary)
+    yield escape_markdown(summary)
     if not findings:
         return
     yield ""
     yield "| Level | Check | Code | Location | Message |"
     yield "|---|---|---|---|---|"
     for one in findings[:_MAX_ROWS]:
-        where = _escape_markdown(format_location(one.finding, working_directory))
-        message = _escape_markdown(one.finding.message)
+        where = escape_markdown(format_location(one.finding, working_directory))
+        message = escape_markdown(one.finding.message)
         yield f"| {one.level} | {one.kind} | `{one.finding.code}` | {where} | {message} |"
     if len(findings) > _MAX_ROWS:
         yield ""
         yield f"{len(findings) - _MAX_ROWS} more findings are not shown."
 
 
-def _escape_markdown(text: str) -> str:
+def escape_markdown(text: str) -> str:
+    """Return a text as Markdown without markup."""
     # Paths and messages come from skills: they must not become links, images, HTML or mentions.
     escaped = "".join(f"\\{c}" if c in "\\`*_[]()#|~!" else c for c in sanitize_line(text))
     return escaped.replace("&", "&amp;").replace("<", "&lt;").replace("@", "@\u200b")

@@ -1,0 +1,141 @@
+"""Portability of skills: what agents and libraries would make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from skillhall._internal.authoring.validate import ValidationResult, validate
+from skillhall._internal.fs.handles import FolderHandle
+from skillhall._internal.hints import find_close_names
+from skillhall._internal.installer.agent_folders import AGENTS
+from skillhall._internal.policy.portability.client_rules import (
+    ClientTable,
+    ClientVerdict,
+    SkillClient,
+    judge_portability,
+    parse_client_table,
+)
+from skillhall._internal.policy.portability.traits import find_traits
+from skillhall._internal.policy.profiles import Profile
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, is_skill_md
+from skillhall._internal.sources.folder.bundle_reader import read_file_at
+from skillhall.errors import SkillhallError, UnknownAgent
+
+GUIDE_ID = "client-guide"
+
+
+class PortabilityResult(NamedTuple):
+    """What each client makes of one skill."""
+
+    name: str
+    path: str  # the folder; the file itself for a flat file
+    location: str  # the SKILL.md
+    verdicts: tuple[ClientVerdict, ...]
+
+
+@cache
+def load_client_table() -> ClientTable:
+    """Return the table that ships with the package."""
+    folder = files("skillhall._internal.policy.portability")
+    return parse_client_table((folder / "clients.toml").read_text("utf-8"))
+
+
+def judge_skill_md(
+    data: bytes, folder: str, agents: Sequence[str] = ()
+) -> tuple[ClientVerdict, ...]:
+    """Return what each client makes of a SKILL.md in a folder of this name.
+
+    `agents` are ids of clients and agents; without any, the answer is about every client that was
+    compared with its program. Raises: UnknownAgent.
+    """
+    traits = find_traits(data, folder)
+    clients = load_client_table().clients
+    if not agents:
+        compared = [client for client in clients.values() if client.id != GUIDE_ID]
+        return judge_portability(traits, compared)
+    chosen = [_find_client(agent) for agent in dict.fromkeys(agents)]
+    verdicts = judge_portability(traits, chosen)
+    return tuple(
+        verdict._replace(agent=agent) if verdict.client.id == GUIDE_ID != agent else verdict
+        for agent, verdict in zip(dict.fromkeys(agents), verdicts, strict=True)
+    )
+
+
+def _find_client(agent: str) -> SkillClient:
+    clients = load_client_table().clients
+    client = clients.get(agent)
+    if client is not None:
+        return client
+    if agent in AGENTS:  # not compared with its program
+        return clients[GUIDE_ID]
+    raise UnknownAgent(agent, find_close_names(agent, (*clients, *AGENTS)))
+
+
+def check_portability(
+    paths: Sequence[str],
+    names: Iterable[str],
+    agents: Sequence[str],
+    profile: Profile,
+    settings: Settings,
+) -> tuple[PortabilityResult, ...]:
+    """Judge the skills below `paths`, or those of them with one of these names.
+
+    Raises: SkillFileNotFound, UnknownAgent.
+    """
+    wanted = frozenset(names)
+    for agent in agents:
+        _find_client(agent)
+    report = validate(paths, profile, settings)
+    results = (_judge_file(result, agents) for result in report.results)
+    return tuple(
+        result
+        for result in results
+        if result is not None and (not wanted or {result.name, Path(result.path).name} & wanted)
+    )
+
+
+def _judge_file(result: ValidationResult, agents: Sequence[str]) -> PortabilityResult | None:
+    location = Path(result.location)
+    if not is_skill_md(location.name):
+        return None
+    try:
+        folder = FolderHandle(str(location.parent))
+        data = read_file_at(folder, RelativePath.parse(location.name), MAX_SKILL_MD_BYTES)
+    except SkillhallError:
+        return None  # `validate` reports unreadable files
+    name = result.name or location.parent.name
+    verdicts = judge_skill_md(data, location.parent.name, agents)
+    return PortabilityResult(name, result.path, result.location, verdicts)
+
+
+def serialize_verdicts(verdicts: Iterable[ClientVerdict]) -> list[dict[str, object]]:
+    """Return the verdicts as JSON, for the command line and REST."""
+    texts = load_client_table().texts
+    return [
+        {
+            "client": verdict.client.id,
+            "label": verdict.client.label,
+            "kind": verdict.client.kind,
+            "version": verdict.client.version,
+            "checked": verdict.client.checked,
+            **({"agent": verdict.agent} if verdict.agent else {}),
+            "outcome": verdict.outcome.value,
+            "reasons": [
+                {
+                    "trait": rule.trait.value,
+                    "field": rule.field,
+                    "text": texts[rule.trait].text,
+                    "repair": texts[rule.trait].repair,
+                    "source": rule.source,
+                }
+                for rule in verdict.reasons
+            ],
+        }
+        for verdict in verdicts
+    ]

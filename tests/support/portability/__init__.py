@@ -1,0 +1,1 @@
+"""Comparison of the portability rules with the programs that they describe."""
