@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from skillhall._internal.authoring.validate import ValidationResult, validate
 from skillhall._internal.fs.handles import FolderHandle
@@ -13,7 +15,7 @@ from skillhall._internal.fs.write import rename_file, replace_file
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import Profile
 from skillhall._internal.settings import Settings
-from skillhall._internal.skill.autofix import Fix, autofix, find_fixes
+from skillhall._internal.skill.autofix import AutofixResult, Fix, autofix, find_fixes
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, SKILL_MD, is_skill_md
@@ -35,32 +37,46 @@ class FixResult:
     problem: str = ""  # why it could not be written
 
 
+class Fixer(NamedTuple):
+    """What fixes a SKILL.md, and what tells whether that has improved it."""
+
+    apply: Callable[[bytes, str], AutofixResult]  # gets the bytes and the name of the folder
+    measure: Callable[[bytes, Path], tuple[int, ...]]  # gets the bytes and the path; less is better
+
+
 def fix(
-    paths: Sequence[str], profile: Profile, settings: Settings, *, dry_run: bool = False
+    paths: Sequence[str],
+    profile: Profile,
+    settings: Settings,
+    *,
+    dry_run: bool = False,
+    fixer: Fixer | None = None,
 ) -> tuple[FixResult, ...]:
     """Apply safe fixes below `paths`; files that would not improve are left unchanged.
 
-    With `dry_run`, nothing is written. The results are in path order.
+    With `dry_run`, nothing is written. The default `fixer` reduces the findings under `profile`.
+    The results are in path order.
     Raises: SkillFileNotFound if a path does not exist.
     """
     # Follows no links: a fix must not write outside of the paths.
     report = validate(paths, profile, settings._replace(follow_links=False))
-    results = (_fix_file(result, profile, dry_run=dry_run) for result in report.results)
+    if fixer is None:
+        fixer = Fixer(autofix, partial(_measure_severity, profile=profile))
+    results = (_fix_file(result, fixer, dry_run=dry_run) for result in report.results)
     return tuple(result for result in results if result is not None)
 
 
-def _fix_file(result: ValidationResult, profile: Profile, *, dry_run: bool) -> FixResult | None:
+def _fix_file(result: ValidationResult, fixer: Fixer, *, dry_run: bool) -> FixResult | None:
     location = Path(result.location)
-    if not result.findings or not is_skill_md(location.name):
+    if not is_skill_md(location.name):
         return None
     try:
         folder = FolderHandle(str(location.parent))
         data = read_file_at(folder, RelativePath.parse(location.name), MAX_SKILL_MD_BYTES)
     except SkillhallError:
         return None
-    fixed, changes = autofix(data, location.parent.name)
-    before = _measure_severity(data, location, profile)
-    if _measure_severity(fixed, location.with_name(SKILL_MD), profile) >= before:
+    fixed, changes = fixer.apply(data, location.parent.name)
+    if fixer.measure(fixed, location.with_name(SKILL_MD)) >= fixer.measure(data, location):
         return None
     if location.name != SKILL_MD:
         changes = (*changes, f"renamed {location.name!r} to {SKILL_MD!r}")

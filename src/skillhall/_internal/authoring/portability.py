@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+from skillhall._internal.authoring.fix import Fixer, FixResult, fix
 from skillhall._internal.authoring.validate import ValidationResult, validate
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.hints import find_close_names
@@ -15,15 +16,18 @@ from skillhall._internal.installer.agent_folders import AGENTS
 from skillhall._internal.policy.portability.client_rules import (
     ClientTable,
     ClientVerdict,
+    Outcome,
     SkillClient,
+    count_outcomes,
     judge_portability,
     parse_client_table,
 )
+from skillhall._internal.policy.portability.portable_text import make_portable
 from skillhall._internal.policy.portability.traits import find_traits
 from skillhall._internal.policy.profiles import Profile
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, SKILL_MD, is_skill_md
 from skillhall._internal.sources.folder.bundle_reader import read_file_at
 from skillhall.errors import SkillhallError, UnknownAgent
 
@@ -65,6 +69,27 @@ def judge_skill_md(
         verdict._replace(agent=agent) if verdict.client.id == GUIDE_ID != agent else verdict
         for agent, verdict in zip(dict.fromkeys(agents), verdicts, strict=True)
     )
+
+
+def fix_portability(
+    paths: Sequence[str],
+    agents: Sequence[str],
+    profile: Profile,
+    settings: Settings,
+    *,
+    dry_run: bool = False,
+) -> tuple[FixResult, ...]:
+    """Rewrite the skills below `paths` that more clients would load, or with less loss.
+
+    Raises: SkillFileNotFound, UnknownAgent.
+    """
+
+    def measure(data: bytes, location: Path) -> tuple[int, ...]:
+        counts = count_outcomes(judge_skill_md(data, location.parent.name, agents))
+        is_variant = location.name != SKILL_MD  # which few clients find
+        return counts[Outcome.DROPPED], counts[Outcome.LOSS], is_variant
+
+    return fix(paths, profile, settings, dry_run=dry_run, fixer=Fixer(make_portable, measure))
 
 
 def _find_client(agent: str) -> SkillClient:

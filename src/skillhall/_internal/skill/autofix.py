@@ -129,7 +129,8 @@ def _join_allowed_tools(data: bytes) -> str | None:
     codes = {finding.code for finding in head.findings}
     # Tools read from repaired YAML are a guess, which must not be written back.
     is_certain = Code.ALLOWED_TOOLS_FORM in codes and Code.YAML_REPAIRED not in codes
-    if head.block is None or not is_certain:
+    is_map = isinstance(head.frontmatter.fields.get("allowed-tools"), dict)
+    if head.block is None or not is_certain or is_map:
         return None
     text = " ".join(head.frontmatter.allowed_tools)
     read_back = Frontmatter({"allowed-tools": text}).allowed_tools

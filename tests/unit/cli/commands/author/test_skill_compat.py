@@ -70,3 +70,28 @@ def test_sarif_has_a_result_for_each_reason(cli: Cli) -> None:
     write_skill("bom")
     (run,) = json.loads(cli("compat", "--format", "sarif", "-a", "pi").out)["runs"]
     assert [(one["ruleId"], one["level"]) for one in run["results"]] == [("bom", "error")]
+
+
+def test_fix_rewrites_what_can_be_made_portable(cli: Cli) -> None:
+    write_skill("description-colon")
+    result = cli("compat", "--fix", "--json")
+    assert result.code == 0
+    assert result.data["fixed"][0]["changes"] == ["quoted the value of 'description'"]
+    assert result.data["summary"]["portable"] == 0  # a client shows the quotes
+    assert result.data["summary"]["dropped"] == 0
+
+
+def test_dry_run_shows_the_diff_and_writes_nothing(cli: Cli) -> None:
+    write_skill("folded")
+    result = cli("compat", "--fix", "--dry-run")
+    assert "+description: Counts words in files.\n" in result.out
+    assert Path(".agents/skills/folded/SKILL.md").read_bytes() == ODD_SKILLS["folded"]
+
+
+def test_dry_run_without_fix_is_a_usage_error(cli: Cli) -> None:
+    assert cli("compat", "--dry-run").code == 2
+
+
+def test_skill_that_no_client_would_load_better_is_not_fixed(cli: Cli) -> None:
+    write_skill("other-folder")
+    assert cli("compat", "--fix", "--json").data["fixed"] == []

@@ -2,21 +2,25 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
 import click
 
+from skillhall._internal.authoring.fix import FixResult
 from skillhall._internal.authoring.portability import (
     PortabilityResult,
     check_portability,
+    fix_portability,
     load_client_table,
     serialize_verdicts,
 )
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.author.check_formats import escape_markdown
 from skillhall._internal.cli.commands.author.report_formats import SARIF_SCHEMA, shorten_path
+from skillhall._internal.cli.commands.author.validate import print_fixes, serialize_fix
 from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
 from skillhall._internal.cli.json_output import print_json_value
 from skillhall._internal.cli.options import flag, json_command
@@ -27,6 +31,8 @@ from skillhall._internal.policy.portability.client_rules import (
     Outcome,
     count_outcomes,
 )
+from skillhall._internal.policy.profiles import Profile
+from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.catalog import find_profile
 from skillhall._version import VERSION
 
@@ -44,41 +50,80 @@ _LEVELS = {Outcome.DROPPED: "error", Outcome.LOSS: "warning"}
     metavar="ID",
     help="Show only this agent or library. Repeatable.  [default: all that were compared]",
 )
+@flag("--fix", "apply_fixes", help="Rewrite what can be made portable without a change of meaning.")
+@flag("-n", "--dry-run", help="With --fix, show the changes only.")
 @flag("-v", "--verbose", help="Show the clients that load a skill, too.")
 def command(
-    *, skills: tuple[str, ...], agents: tuple[str, ...], verbose: bool, output_format: str
+    *,
+    skills: tuple[str, ...],
+    agents: tuple[str, ...],
+    apply_fixes: bool,
+    dry_run: bool,
+    verbose: bool,
+    output_format: str,
 ) -> CommandResult:
     """Show what each agent or library would make of skills: NAMEs, or skills at each PATH.
 
     Each client loads a skill, loads it with a loss, or drops it. Without an argument, show the
-    skills in the default folders. The exit code is 1 if a client drops a skill.
+    skills in the default folders. The exit code is 1 if a client drops a skill. --fix quotes
+    values, writes the description on one line and so on; it never changes the instructions.
     """
+    if dry_run and not apply_fixes:
+        raise click.UsageError("--dry-run needs --fix")
     settings = read_settings()
     paths = [skill for skill in skills if Path(skill).exists()]
     names = [skill for skill in skills if skill not in paths]
     profile = find_profile("specification")
-    results = [*check_portability(paths, (), agents, profile, settings)] if paths else []
-    if names or not skills:
-        results += check_portability((), names, agents, profile, settings)
-    found = {each for result in results for each in (result.name, Path(result.path).name)}
-    if missing := [name for name in names if name not in found]:
-        raise CommandFailed(
-            "not_found", f"there is no skill {missing[0]!r}", "'skillhall list' shows the skills"
-        )
+
+    check = partial(_check, paths, names, agents, profile, settings)
+    results = check()
+    fixed: tuple[FixResult, ...] | None = None
+    if apply_fixes:
+        locations = [result.location for result in results]
+        fixed = fix_portability(locations, agents, profile, settings, dry_run=dry_run)
+        results = check()
     directory = settings.working_directory
+    if output_format != "json":
+        print_fixes(fixed or (), shows_diff=dry_run and output_format == "text")
     if output_format == "text":
         print_lines(_format_text(results, directory, verbose=verbose))
     elif output_format == "markdown":
         print_lines(_format_markdown(results))
     elif output_format == "sarif":
         print_json_value(_build_sarif(results, directory))
+    return _build_result(results, fixed)
+
+
+def _check(
+    paths: Sequence[str],
+    names: Sequence[str],
+    agents: Sequence[str],
+    profile: Profile,
+    settings: Settings,
+) -> list[PortabilityResult]:
+    """Judge the skills at the paths and those with the names; without any, the default ones."""
+    results = [*check_portability(paths, (), agents, profile, settings)] if paths else []
+    if names or not paths:
+        results += check_portability((), names, agents, profile, settings)
+    found = {each for result in results for each in (result.name, Path(result.path).name)}
+    if missing := [name for name in names if name not in found]:
+        raise CommandFailed(
+            "not_found", f"there is no skill {missing[0]!r}", "'skillhall list' shows the skills"
+        )
+    return results
+
+
+def _build_result(
+    results: Sequence[PortabilityResult], fixed: Sequence[FixResult] | None
+) -> CommandResult:
     dropped = sum(_count(result, Outcome.DROPPED) > 0 for result in results)
     lossy = sum(_count(result, Outcome.LOSS) > 0 for result in results)
     portable = sum(_count(result, Outcome.LOADS) == len(result.verdicts) for result in results)
     summary = f"{format_count(len(results), 'skill')}: {portable} portable"
     summary += f", {lossy} with a loss" if lossy else ""
     summary += f", {dropped} dropped by a client" if dropped else ""
-    data = {
+    counts = {"portable": portable, "loss": lossy, "dropped": dropped}
+    data: dict[str, object] = {
         "skills": [
             {
                 "name": result.name,
@@ -87,13 +132,10 @@ def command(
             }
             for result in results
         ],
-        "summary": {
-            "skills": len(results),
-            "portable": portable,
-            "loss": lossy,
-            "dropped": dropped,
-        },
+        "summary": {"skills": len(results), **counts},
     }
+    if fixed is not None:
+        data["fixed"] = [serialize_fix(result) for result in fixed]
     error = ErrorInfo("check_failed", summary) if dropped else None
     return CommandResult(data, error=error, exit_code=1 if dropped else 0, warnings=[summary])
 

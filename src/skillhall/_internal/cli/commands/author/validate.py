@@ -1,7 +1,7 @@
 """`skillhall validate`: checks skills and applies safe fixes."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from itertools import islice
 from json.encoder import encode_basestring as quoted
@@ -82,11 +82,7 @@ def command(
         report = validate(paths, chosen, settings, progress, map_batches=map_batches)
     shows_diff = dry_run and output_format == "text"
     if output_format != "json":
-        for result in fixed or ():
-            if shows_diff:
-                print_text(result.diff)
-            status = "fixed" if result.written else "not fixed" if result.problem else "would fix"
-            print_message(f"{status} {result.path}: {result.problem or '; '.join(result.changes)}")
+        print_fixes(fixed or (), shows_diff=shows_diff)
         if not shows_diff:
             _print_findings(output_format, report, settings.working_directory, verbose=verbose)
     accepted = sum(result.accepted for result in report.results)
@@ -102,7 +98,7 @@ def command(
         "summary": {"skills": len(report.results), **counts},
     }
     if fixed is not None:
-        data["fixed"] = [_serialize_fix(result) for result in fixed]
+        data["fixed"] = [serialize_fix(result) for result in fixed]
     summary = f"{format_count(len(report.results), 'skill')}: {accepted} accepted"
     summary += f", {rejected} rejected" if rejected else ""
     summary += f", {format_count(warnings, 'warning')}" if warnings else ""
@@ -128,7 +124,17 @@ def _print_findings(
         print_lines(format_text(shown, working_directory, color=has_color(sys.stdout)))
 
 
-def _serialize_fix(result: "FixResult") -> dict[str, object]:
+def print_fixes(fixed: Iterable["FixResult"], *, shows_diff: bool) -> None:
+    """Print a line for each file that was fixed, or would be; after its diff, if it is shown."""
+    for result in fixed:
+        if shows_diff:
+            print_text(result.diff)
+        status = "fixed" if result.written else "not fixed" if result.problem else "would fix"
+        print_message(f"{status} {result.path}: {result.problem or '; '.join(result.changes)}")
+
+
+def serialize_fix(result: "FixResult") -> dict[str, object]:
+    """Return the result of a fix as JSON."""
     data = asdict(result)
     problem = sanitize_line(data.pop("problem"))
     return {**data, "problem": problem} if problem else data
