@@ -42,6 +42,7 @@ OPERATIONS = [
     ("GET", "/api/v1/skills/{id}"),
     ("DELETE", "/api/v1/skills/{id}"),
     ("GET", "/api/v1/skills/{id}/archive"),
+    ("GET", "/api/v1/skills/{id}/compat"),
     ("GET", "/api/v1/skills/{id}/evals"),
     ("GET", "/api/v1/skills/{id}/trust"),
     ("GET", "/api/v1/skills/{id}/files/{path}"),

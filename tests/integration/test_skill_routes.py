@@ -53,6 +53,26 @@ def server(run_directory: Path, tmp_path: Path) -> Iterator[RunningServer]:
         yield running
 
 
+def test_skill_is_judged_for_each_client(server: RunningServer, run_directory: Path) -> None:
+    make_skill(
+        run_directory / ".agents/skills",
+        "colon",
+        data=b"---\nname: colon\ndescription: a: b\n---\n",
+    )
+    clients = server.request("GET", f"{SKILLS}/pdf/compat").json["data"]["clients"]
+    assert len(clients) > 10
+    assert {client["outcome"] for client in clients} == {"loads"}
+    path = f"{SKILLS}/colon/compat?agents=pi,codex"
+    pi, codex = server.request("GET", path).json["data"]["clients"]
+    assert (pi["outcome"], pi["reasons"][0]["trait"]) == ("dropped", "yaml-colon")
+    assert (codex["outcome"], codex["reasons"]) == ("loads", [])
+
+
+def test_unknown_agent_or_skill_is_not_found_for_portability(server: RunningServer) -> None:
+    assert server.request("GET", f"{SKILLS}/pdf/compat?agents=codx").status == 404
+    assert server.request("GET", f"{SKILLS}/unknown/compat").status == 404
+
+
 def test_skill_list_has_pages_and_an_etag(server: RunningServer) -> None:
     first = server.request("GET", f"{SKILLS}?limit=1").json["data"]
     assert [item["id"] for item in first["skills"]] == ["pdf"]

@@ -526,6 +526,35 @@ class SkillEvalsResponse(BaseModel):
     result: EvalResultResponse | None
 
 
+class PortabilityReasonResponse(BaseModel):
+    """Why a client drops a skill, or loses a field of it."""
+
+    trait: str
+    field: str = Field(description="The field that is wrong or lost; empty if it is the file.")
+    text: str
+    repair: str
+    source: str = Field(description="Where the client decides this.")
+
+
+class ClientVerdictResponse(BaseModel):
+    """What one client makes of a skill."""
+
+    client: str
+    label: str
+    kind: Literal["agent", "library", "installer", "guide"]
+    version: str
+    checked: str = Field(description="The date of the last comparison with the client.")
+    agent: str | None = Field(None, description="An agent that the client guide judges.")
+    outcome: Literal["loads", "loss", "dropped"]
+    reasons: list[PortabilityReasonResponse]
+
+
+class SkillCompatResponse(BaseModel):
+    """What each client makes of a skill."""
+
+    clients: list[ClientVerdictResponse]
+
+
 class AddedSkillResponse(BaseModel):
     """The created skill."""
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from skillhall._internal.agents.collection_skills import CollectionSkills
+from skillhall._internal.authoring.portability import serialize_verdicts
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin
 from skillhall._internal.evals.reports.served_results import find_served_overview
 from skillhall._internal.http.access import actor_of, check_action, may, needs
@@ -422,6 +423,25 @@ def get_skill_evals(collection: CollectionDep, skill_id: _SkillId) -> Response:
     overview = find_served_overview(collection, skill_id)
     result = None if overview is None else overview.serialize()
     return SuccessResponse({"result": result}, headers=NO_CACHE)
+
+
+@router.get(
+    f"{_SKILL_PATH}/compat",
+    response_model=responses.SkillCompatResponse,
+    responses=BAD_REQUEST | NOT_FOUND,
+)
+@needs(Action.READ)
+def get_skill_compat(
+    collection: CollectionDep,
+    skill_id: _SkillId,
+    agents: Annotated[
+        OptionalText, Query(description="Ids of agents or libraries, separated by commas.")
+    ] = None,
+) -> Response:
+    """Return what each agent or library would make of a skill: load it, lose a field, drop it."""
+    chosen = [agent.strip() for agent in (agents or "").split(",") if agent.strip()]
+    verdicts = collection.judge_portability(skill_id, chosen)
+    return SuccessResponse({"clients": serialize_verdicts(verdicts)}, headers=NO_CACHE)
 
 
 @router.delete(

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.authoring.portability import judge_skill_md
 from skillhall._internal.authoring.skill_examination import examine_skill
 from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, find_near_copy
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.search.snippets import Snippet
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
     from skillhall._internal.policy.access.actor import Actor
+    from skillhall._internal.policy.portability.client_rules import ClientVerdict
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.policy.trust.revocations import Revocation
     from skillhall._internal.settings import Settings
@@ -701,6 +703,18 @@ class Collection:
         # The snapshot keeps its origins when a new commit changes no skill, so ask again.
         origins = self.read_repositories().origins
         return origins.get(folder) or snapshot.origins.get(folder, RepositoryOrigin())
+
+    def judge_portability(
+        self, identity: str, agents: Sequence[str] = ()
+    ) -> tuple[ClientVerdict, ...]:
+        """Return what each client would make of a skill.
+
+        Raises: as `find`, SkillFileNotFound, UnknownAgent.
+        """
+        skill = self.find(identity)
+        files = self.details(identity).files
+        data = next((file.read() for file in files if file.path.text == skill.file), b"")
+        return judge_skill_md(data, skill.folder.rpartition("/")[2] or skill.id, agents)
 
     def find_available(self, identity: str, *, with_drafts: bool = False) -> CatalogSkill:
         """Return the skill with this id, for a download or a model.
