@@ -440,7 +440,8 @@ def get_skill_compat(
 ) -> Response:
     """Return what each agent or library would make of a skill: load it, lose a field, drop it."""
     chosen = [agent.strip() for agent in (agents or "").split(",") if agent.strip()]
-    verdicts = collection.judge_portability(skill_id, chosen)
+    details, skill = collection.details(skill_id), collection.find(skill_id)
+    verdicts = details.judge_portability(skill, chosen)
     return SuccessResponse({"clients": serialize_verdicts(verdicts)}, headers=NO_CACHE)
 
 

@@ -156,6 +156,13 @@ class SkillDetails:
     shadowed: tuple[SkillSummary, ...] = ()  # skills with the same id that are not served
     version: SkillVersion | None = None  # that the request named
 
+    def judge_portability(
+        self, skill: CatalogSkill, agents: Sequence[str] = ()
+    ) -> tuple[ClientVerdict, ...]:
+        """Return what each client would make of the skill. Raises: UnknownAgent."""
+        data = next((file.read() for file in self.files if file.path.text == skill.file), b"")
+        return judge_skill_md(data, skill.folder.rpartition("/")[2] or skill.id, agents)
+
 
 class SkillArtifact(NamedTuple):
     """Skill as one download for installers: its SKILL.md alone, or an archive."""
@@ -703,18 +710,6 @@ class Collection:
         # The snapshot keeps its origins when a new commit changes no skill, so ask again.
         origins = self.read_repositories().origins
         return origins.get(folder) or snapshot.origins.get(folder, RepositoryOrigin())
-
-    def judge_portability(
-        self, identity: str, agents: Sequence[str] = ()
-    ) -> tuple[ClientVerdict, ...]:
-        """Return what each client would make of a skill.
-
-        Raises: as `find`, SkillFileNotFound, UnknownAgent.
-        """
-        skill = self.find(identity)
-        files = self.details(identity).files
-        data = next((file.read() for file in files if file.path.text == skill.file), b"")
-        return judge_skill_md(data, skill.folder.rpartition("/")[2] or skill.id, agents)
 
     def find_available(self, identity: str, *, with_drafts: bool = False) -> CatalogSkill:
         """Return the skill with this id, for a download or a model.

@@ -100,3 +100,13 @@ def _judge_client(traits: frozenset[Trait], client: SkillClient) -> ClientVerdic
 def count_outcomes(verdicts: Sequence[ClientVerdict]) -> dict[Outcome, int]:
     """Return how many clients load, lose or drop a skill."""
     return {one: sum(verdict.outcome is one for verdict in verdicts) for one in Outcome}
+
+
+def group_verdicts(verdicts: Iterable[ClientVerdict]) -> list[tuple[ClientVerdict, ...]]:
+    """Put clients together that treat a skill alike for the same reasons, dropped ones first."""
+    groups: dict[tuple[object, ...], list[ClientVerdict]] = {}
+    for verdict in verdicts:
+        reasons = tuple((rule.trait, rule.field) for rule in verdict.reasons)
+        groups.setdefault((verdict.outcome, reasons), []).append(verdict)
+    order = [*reversed(Outcome)]
+    return sorted(map(tuple, groups.values()), key=lambda group: order.index(group[0].outcome))

@@ -16,6 +16,7 @@ from skillhall._internal.web.highlight import escape_text, highlight_code
 from skillhall._internal.web.markdown_html import MarkdownSection
 from skillhall._internal.web.page_request import PageRequest
 from skillhall._internal.web.rendering import render
+from skillhall._internal.web.skills.compat_card import build_compat_card
 from skillhall._internal.web.skills.eval_card import build_eval_card
 from skillhall.errors import SkillNotApproved
 
@@ -51,6 +52,7 @@ def show_skill(request: PageRequest) -> Response:
         activation=_render_activation(request, details),
         is_editable=entry.source == "user",
         trust=trust,
+        compat=build_compat_card(details.judge_portability(skill)),
         evals=build_eval_card(find_served_overview(request.collection, skill_id)),
         can_use=trust.decision.is_cleared and not entry.hidden,
         has_versions=entry.source == "user" and request.collection.versions is not None,

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
@@ -30,6 +29,7 @@ from skillhall._internal.policy.portability.client_rules import (
     ClientVerdict,
     Outcome,
     count_outcomes,
+    group_verdicts,
 )
 from skillhall._internal.policy.profiles import Profile
 from skillhall._internal.settings import Settings
@@ -140,12 +140,6 @@ def _build_result(
     return CommandResult(data, error=error, exit_code=1 if dropped else 0, warnings=[summary])
 
 
-def _get_group_key(verdict: ClientVerdict) -> tuple[int, tuple[tuple[str, str], ...]]:
-    """Clients with equal keys are shown together, dropped skills first."""
-    reasons = tuple((rule.trait.value, rule.field) for rule in verdict.reasons)
-    return -list(Outcome).index(verdict.outcome), reasons
-
-
 def _count(result: PortabilityResult, outcome: Outcome) -> int:
     return count_outcomes(result.verdicts)[outcome]
 
@@ -173,11 +167,9 @@ def _format_text(
         parts = ", ".join(f"{counts[one]} {one}" for one in Outcome if counts[one])
         yield f"{path}: {parts}"
         shown = [one for one in result.verdicts if one.outcome is not Outcome.LOADS or verbose]
-        shown.sort(key=_get_group_key)
-        for _, group in groupby(shown, _get_group_key):
-            alike = [*group]
-            yield f"  {alike[0].outcome}: {', '.join(map(_format_client, alike))}"
-            yield from (f"    {reason}" for reason in _format_reasons(alike[0]))
+        for group in group_verdicts(shown):
+            yield f"  {group[0].outcome}: {', '.join(map(_format_client, group))}"
+            yield from (f"    {reason}" for reason in _format_reasons(group[0]))
 
 
 def _format_markdown(results: Sequence[PortabilityResult]) -> Iterator[str]:
