@@ -2,7 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.authoring.portability import judge_skill_md, load_client_table
+from skillhall._internal.authoring.portability import (
+    check_agents,
+    judge_skill_md,
+    load_client_table,
+)
 from skillhall._internal.installer.agent_folders import AGENTS
 from skillhall._internal.policy.portability.client_rules import Outcome
 from skillhall._internal.policy.portability.traits import Trait
@@ -36,7 +40,7 @@ def test_agent_without_rules_is_judged_by_the_client_guide() -> None:
 
 def test_unknown_agent_is_rejected_with_close_names() -> None:
     with pytest.raises(UnknownAgent):
-        judge_skill_md(b"", "x", ["codx"])
+        check_agents(["codex", "cursor", "codx"], ["cursor"])
 
 
 @pytest.mark.parametrize("client", sorted(DEVELOPMENT_MODULES))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +12,6 @@ from skillhall._internal.authoring.fix import Fixer, FixResult, fix
 from skillhall._internal.authoring.validate import ValidationResult, validate
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.hints import find_close_names
-from skillhall._internal.installer.agent_folders import AGENTS
 from skillhall._internal.policy.portability.client_rules import (
     ClientTable,
     ClientVerdict,
@@ -55,8 +54,8 @@ def judge_skill_md(
 ) -> tuple[ClientVerdict, ...]:
     """Return what each client makes of a SKILL.md in a folder of this name.
 
-    `agents` are ids of clients and agents; without any, the answer is about every client that was
-    compared with its program. Raises: UnknownAgent.
+    `agents` are ids that have passed `check_agents`; without any, the answer is about every client
+    that was compared with its program.
     """
     traits = find_traits(data, folder)
     clients = load_client_table().clients
@@ -81,7 +80,7 @@ def fix_portability(
 ) -> tuple[FixResult, ...]:
     """Rewrite the skills below `paths` that more clients would load, or with less loss.
 
-    Raises: SkillFileNotFound, UnknownAgent.
+    Raises: SkillFileNotFound.
     """
 
     def measure(data: bytes, location: Path) -> tuple[int, ...]:
@@ -97,9 +96,15 @@ def _find_client(agent: str) -> SkillClient:
     client = clients.get(agent)
     if client is not None:
         return client
-    if agent in AGENTS:  # not compared with its program
-        return clients[GUIDE_ID]
-    raise UnknownAgent(agent, find_close_names(agent, (*clients, *AGENTS)))
+    return clients[GUIDE_ID]  # not compared with its program
+
+
+def check_agents(agents: Iterable[str], known_agents: Collection[str]) -> None:
+    """Raise UnknownAgent for an id that is neither of a client nor one of `known_agents`."""
+    known = (*load_client_table().clients, *known_agents)
+    for agent in agents:
+        if agent not in known:
+            raise UnknownAgent(agent, find_close_names(agent, known))
 
 
 def check_portability(
@@ -111,11 +116,9 @@ def check_portability(
 ) -> tuple[PortabilityResult, ...]:
     """Judge the skills below `paths`, or those of them with one of these names.
 
-    Raises: SkillFileNotFound, UnknownAgent.
+    Raises: SkillFileNotFound.
     """
     wanted = frozenset(names)
-    for agent in agents:
-        _find_client(agent)
     report = validate(paths, profile, settings)
     results = (_judge_file(result, agents) for result in report.results)
     return tuple(

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.authoring.portability import judge_skill_md
+from skillhall._internal.authoring.portability import check_agents, judge_skill_md
 from skillhall._internal.authoring.skill_examination import examine_skill
 from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, find_near_copy
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
@@ -41,6 +41,7 @@ from skillhall._internal.catalog.trust.trust_summary import (
     TrustSummary,
 )
 from skillhall._internal.hints import find_close_names
+from skillhall._internal.installer.agent_folders import AGENTS
 from skillhall._internal.installer.install_rules import InstallRules, load_install_rules
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
@@ -160,6 +161,7 @@ class SkillDetails:
         self, skill: CatalogSkill, agents: Sequence[str] = ()
     ) -> tuple[ClientVerdict, ...]:
         """Return what each client would make of the skill. Raises: UnknownAgent."""
+        check_agents(agents, AGENTS)
         data = next((file.read() for file in self.files if file.path.text == skill.file), b"")
         return judge_skill_md(data, skill.folder.rpartition("/")[2] or skill.id, agents)
 

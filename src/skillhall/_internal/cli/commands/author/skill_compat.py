@@ -11,6 +11,7 @@ import click
 from skillhall._internal.authoring.fix import FixResult
 from skillhall._internal.authoring.portability import (
     PortabilityResult,
+    check_agents,
     check_portability,
     fix_portability,
     load_client_table,
@@ -25,6 +26,7 @@ from skillhall._internal.cli.json_output import print_json_value
 from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.search_options import read_settings
 from skillhall._internal.cli.terminal import format_count, print_lines, sanitize_line
+from skillhall._internal.installer.agent_folders import AGENTS
 from skillhall._internal.policy.portability.client_rules import (
     ClientVerdict,
     Outcome,
@@ -70,6 +72,7 @@ def command(
     """
     if dry_run and not apply_fixes:
         raise click.UsageError("--dry-run needs --fix")
+    check_agents(agents, AGENTS)
     settings = read_settings()
     paths = [skill for skill in skills if Path(skill).exists()]
     names = [skill for skill in skills if skill not in paths]
