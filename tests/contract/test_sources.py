@@ -4,7 +4,9 @@
 server. `UPDATE_GOLDEN=1` writes them.
 """
 
+import hashlib
 import io
+import json
 import os
 import shutil
 import zipfile
@@ -21,13 +23,16 @@ from skillhall._internal.installer.install import install
 from skillhall._internal.installer.locked_install import LockedInstallStatus, install_locked
 from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
+from skillhall._internal.installer.verify import verify
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources import opener
 from skillhall._internal.sources.archive.source import read_loose_files
 from skillhall._internal.sources.base import OpenedSource, Ref, SourceContext
 from skillhall._internal.sources.mcp.servers_file import add_server, parse_server
 from skillhall._internal.sources.opener import open_source, parse_source_ref
+from skillhall._internal.sources.site.site_index import SCHEMA_URL
 from skillhall._internal.sources.source_text import SourceText
+from skillhall.errors import SourceUnavailable
 from tests.support.github_server import GitHubServer, run_github_server
 from tests.support.mcp_servers import make_contents, make_entry, make_script, write_script
 from tests.support.projects import make_project_settings
@@ -58,11 +63,11 @@ def write_files(folder: Path, files: Files) -> None:
         (folder / path).write_bytes(data)
 
 
-def zip_files(files: Files) -> bytes:
+def zip_files(files: Files, folder: str = "pdf/") -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for path, data in files.items():
-            archive.writestr(f"pdf/{path}", data)
+            archive.writestr(f"{folder}{path}", data)
     return packed.getvalue()
 
 
@@ -129,6 +134,42 @@ def markdown_source(settings: Settings) -> Iterator[Source]:
         yield Source(host.url("files/SKILL.md"), host_settings, publish, host.git.port)
 
 
+def encode_index(**fields: object) -> bytes:
+    return json.dumps({"skills": [{"name": "pdf", "description": "PDF files.", **fields}]}).encode()
+
+
+@contextmanager
+def site_source(settings: Settings) -> Iterator[Source]:
+    with run_host(settings) as (host, host_settings):
+
+        def publish(files: Files) -> None:
+            archive = zip_files(files, "")
+            digest = f"sha256:{hashlib.sha256(archive).hexdigest()}"
+            entry = {"type": "archive", "url": "/files/pdf.zip", "digest": digest}
+            index = {"$schema": SCHEMA_URL, **json.loads(encode_index(**entry))}
+            host.files["/files/pdf.zip"] = archive
+            host.files["/.well-known/agent-skills/index.json"] = json.dumps(index).encode()
+
+        yield Source(host.url(), host_settings, publish, host.git.port)
+
+
+@contextmanager
+def legacy_site_source(settings: Settings) -> Iterator[Source]:
+    with static_folder(settings, "/.well-known/skills") as source:
+        yield source._replace(text=source.text.partition("/.well-known/")[0])
+
+
+@contextmanager
+def static_folder(settings: Settings, folder: str = "/shared") -> Iterator[Source]:
+    with run_host(settings) as (host, host_settings):
+
+        def publish(files: Files) -> None:
+            host.files[f"{folder}/index.json"] = encode_index(files=[*files])
+            host.files.update({f"{folder}/pdf/{path}": data for path, data in files.items()})
+
+        yield Source(host.url(f"{folder[1:]}/index.json"), host_settings, publish, host.git.port)
+
+
 @contextmanager
 def package_source(settings: Settings) -> Iterator[Source]:
     environment = Path(settings.home, "venv")
@@ -189,6 +230,9 @@ SOURCES: dict[str, Callable[[Settings], AbstractContextManager[Source]]] = {
     "git": git_source,
     "url": url_source,
     "markdown": markdown_source,
+    "site": site_source,
+    "site-legacy": legacy_site_source,
+    "static-folder": static_folder,
     "python": package_source,
     "mcp": mcp_source,
     "new-kind": new_kind_of_source,
@@ -227,6 +271,8 @@ def test_skill_is_opened_locked_installed_again_and_updated(kind: str, tmp_path:
         assert parse_source_ref(entry.source, allow_loopback_http=True).text == entry.source
         assert [r.status for r in find_outdated(project)] == [UpdateStatus.CURRENT]
 
+        assert [r.is_intact for r in verify(project)] == [True]
+
         shutil.rmtree(project.path(key))
         assert [r.status for r in install_locked(project, frozen=True)] == [
             LockedInstallStatus.INSTALLED
@@ -241,3 +287,25 @@ def test_skill_is_opened_locked_installed_again_and_updated(kind: str, tmp_path:
         assert [r.status for r in update(project)] == [UpdateStatus.CURRENT]
         updated = project.read_lock().entries[key]
         assert (updated.source, updated.path) == (entry.source, entry.path)
+
+
+# Repositories are read from the cache instead; local sources have no host.
+UNCACHED = ["url", "site", "site-legacy", "static-folder"]
+
+
+@pytest.mark.parametrize("kind", UNCACHED)
+def test_unreachable_host_is_an_error_and_changes_nothing(kind: str, tmp_path: Path) -> None:
+    with SOURCES[kind](make_project_settings(tmp_path)) as source:
+        source.publish(FILES)
+        project = add(source)
+    lock = project.read_lock()
+    for results in (find_outdated(project), update(project)):
+        assert [r.status for r in results] == [UpdateStatus.FAILED]
+        assert isinstance(results[0].error, SourceUnavailable)
+    with pytest.raises(SourceUnavailable):
+        open_source(source.text, source.settings)
+    assert [r.is_intact for r in verify(project)] == [True]
+    [key] = lock.entries
+    shutil.rmtree(project.path(key))
+    assert [r.status for r in install_locked(project, frozen=True)] == [LockedInstallStatus.FAILED]
+    assert project.read_lock() == lock

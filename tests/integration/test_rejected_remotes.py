@@ -1,6 +1,8 @@
 """Failing and hostile hosts: one error, and no folder is changed."""
 
 import gzip
+import hashlib
+import json
 import shutil
 import ssl
 import threading
@@ -17,6 +19,7 @@ from skillhall._internal.sources.archive import upload
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS
 from skillhall._internal.sources.git import source as git_source
 from skillhall._internal.sources.git.remote import GitAccess, GitLimits
+from skillhall._internal.sources.site.site_index import SCHEMA_URL
 from tests.support.archives import SKILL, zip_of
 from tests.support.cli_sandbox import ADD, IMPORT, PASSWORD, SECRETS, CliSandbox
 from tests.support.git_server import FOLDER, LINK, GitRepo, GitServer, git_repo, run_git_server
@@ -26,6 +29,7 @@ from tests.support.github_api_server import (
     Repository,
     run_github_api_server,
 )
+from tests.support.hostile_archives import hostile_archives
 from tests.support.http_server import (
     HttpServer,
     Route,
@@ -139,6 +143,145 @@ def test_redirect_from_https_to_http_is_rejected(
         result = sandbox.check_rejected(ADD, [safe.url("/x.zip", "localhost")], "source_rejected")
     _default_tls_context.cache_clear()
     assert "from https to http" in result.error["message"]
+
+
+# Indexes of sites
+
+
+INDEX = "/.well-known/agent-skills/index.json"
+OLD_INDEX = "/.well-known/skills/index.json"
+DIGEST = f"sha256:{hashlib.sha256(VALID_ZIP).hexdigest()}"
+ENTRY = {"name": "pdf", "type": "archive", "url": "/pdf.zip", "digest": DIGEST}
+
+
+def index(*entries: object, **fields: object) -> bytes:
+    return json.dumps({"$schema": SCHEMA_URL, "skills": entries, **fields}).encode()
+
+
+def old_index(**fields: object) -> bytes:
+    return json.dumps({"skills": [{"name": "pdf", "files": ["SKILL.md"], **fields}]}).encode()
+
+
+def archive_entry(data: bytes) -> tuple[bytes, bytes]:
+    """An index that lists the digest of an archive, and the archive."""
+    return index({**ENTRY, "digest": f"sha256:{hashlib.sha256(data).hexdigest()}"}), data
+
+
+INDEXES: dict[str, tuple[bytes, str]] = {
+    "a page": (PAGE, "upstream_error"),
+    "a list": (b"[]", "upstream_error"),
+    "another version": (index(ENTRY, **{"$schema": "https://x.example/9"}), "upstream_error"),
+    "no skills": (index(), "not_found"),
+    "skills that are no list": (b'{"skills": 1}', "upstream_error"),
+    "skills that are no objects": (index("pdf"), "upstream_error"),
+    "two keys of one name": (b'{"skills": [], "skills": []}', "upstream_error"),
+    "brackets without end": (b'{"skills":' + b"[" * 100_000, "upstream_error"),
+    "more skills than are read": (index(*[ENTRY] * 2_001), "upstream_error"),
+}
+BAD_ENTRIES: dict[str, dict[str, object]] = {
+    "another file": {"digest": f"sha256:{'0' * 64}"},
+    "no digest": {"digest": ""},
+    "a weak digest": {"digest": "md5:d41d8cd98f00b204e9800998ecf8427e"},
+    "an unknown type": {"type": "exe"},
+    "a name that climbs out": {"name": "../pdf"},
+    "a name with a slash": {"name": "a/pdf"},
+    "a name of a device": {"name": "con"},
+    "an invisible name": {"name": "pdf\u202e"},
+    "no name": {"name": ""},
+    "a file of this machine": {"url": "file:///etc/passwd"},
+    "a private host": {"url": "http://10.0.0.1/pdf.zip"},
+    "metadata of a cloud": {"url": "http://169.254.169.254/pdf.zip"},
+    "a password": {"url": f"https://a:{PASSWORD}@b.example/pdf.zip"},
+    "brackets": {"url": "https://[x/pdf.zip"},
+    "a missing file": {"url": "/none.zip"},
+}
+BAD_FILES: dict[str, object] = {
+    "a path that climbs out": ["SKILL.md", "../../x"],
+    "an absolute path": ["SKILL.md", "/etc/passwd"],
+    "a backslash": ["SKILL.md", "..\\x"],
+    "an escape": ["SKILL.md", "\x1b[2J"],
+    "one path twice": ["SKILL.md", "SKILL.md"],
+    "no SKILL.md": ["notes.md"],
+    "a missing file": ["SKILL.md", "none.md"],
+    "numbers": [1],
+    "no list": "SKILL.md",
+}
+
+
+@pytest.mark.parametrize(("body", "code"), INDEXES.values(), ids=INDEXES)
+def test_malformed_index_gives_one_error(
+    sandbox: CliSandbox, site: HttpServer, body: bytes, code: str
+) -> None:
+    site.routes[INDEX] = respond(body=body)
+    for command in (ADD, IMPORT):
+        sandbox.check_rejected(command, [site.url("/")], code)
+
+
+@pytest.mark.parametrize(
+    ("route", "code"), [ANSWERS[name] for name in ANSWERS if ANSWERS[name][1] != "archive_rejected"]
+)
+def test_site_with_malformed_response_gives_one_error(
+    sandbox: CliSandbox, site: HttpServer, route: Route, code: str
+) -> None:
+    site.routes |= {INDEX: route, OLD_INDEX: route, "/x.zip": route}
+    sandbox.check_rejected(ADD, [site.url("")], code)
+    assert all("authorization" not in request.headers for request in site.requests)
+
+
+@pytest.mark.parametrize("changes", BAD_ENTRIES.values(), ids=BAD_ENTRIES)
+def test_skill_that_differs_from_the_index_is_rejected(
+    sandbox: CliSandbox, site: HttpServer, changes: dict[str, object]
+) -> None:
+    site.routes |= {INDEX: respond(body=index({**ENTRY, **changes}))}
+    site.routes["/pdf.zip"] = respond(body=VALID_ZIP)
+    result = sandbox.check_rejected(ADD, [site.url("")], "invalid_skill")
+    assert "cannot be installed" in result.out
+
+
+@pytest.mark.parametrize("files", BAD_FILES.values(), ids=BAD_FILES)
+def test_hostile_file_list_is_rejected(
+    sandbox: CliSandbox, site: HttpServer, files: object
+) -> None:
+    site.routes[OLD_INDEX] = respond(body=old_index(files=files))
+    site.routes["/.well-known/skills/pdf/SKILL.md"] = respond(body=SKILL)
+    sandbox.check_rejected(ADD, [site.url("")], "invalid_skill")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a zip with a name that climbs out",
+        "a tar with a link",
+        "a zip that unpacks to much more than it is",
+        "a page instead of a zip",
+    ],
+)
+def test_hostile_archive_in_an_index_is_rejected(
+    sandbox: CliSandbox, site: HttpServer, name: str
+) -> None:
+    hostile = dict(hostile_archives())[name]
+    body, archive = archive_entry(hostile.data)
+    site.routes |= {INDEX: respond(body=body), "/pdf.zip": respond(body=archive)}
+    code = "too_large" if hostile.code == "too_large" else "invalid_skill"
+    sandbox.check_rejected(ADD, [site.url("")], code)
+
+
+def test_broken_skill_of_an_index_does_not_stop_the_others(
+    sandbox: CliSandbox, site: HttpServer
+) -> None:
+    broken = {**ENTRY, "name": "broken", "digest": f"sha256:{'0' * 64}"}
+    site.routes |= {INDEX: respond(body=index(broken, ENTRY, ENTRY))}
+    site.routes["/pdf.zip"] = respond(body=VALID_ZIP)
+    result = sandbox.run(*ADD, "--json", site.url(""), "--skill", "pdf")
+    assert result.code == 0
+    arguments = [site.url(""), "--skill", "broken"]
+    sandbox.check_rejected(ADD, arguments, "invalid_skill", ignored=["data"])
+    assert (sandbox.project / ".agents/skills/pdf/SKILL.md").read_bytes() == SKILL
+
+
+def test_listing_of_a_folder_is_not_an_index(sandbox: CliSandbox, site: HttpServer) -> None:
+    site.routes["/"] = respond(body=b'<a href="pdf/SKILL.md">pdf</a>')
+    sandbox.check_rejected(ADD, [site.url("/")], "not_found")
 
 
 # Git repositories

@@ -169,6 +169,16 @@ def test_unsupported_source_gives_no_entry(text: str) -> None:
     assert build_npx_entry("x", parse_source_ref(text), "", {}, PROJECT_FORMAT) is None
 
 
+def test_site_has_the_fields_that_npx_writes() -> None:
+    reference = parse_source_ref("https://www.a.example/#pdf")
+    url = "https://www.a.example/.well-known/agent-skills/index.json"
+    for lock_format, npx_hash in ((USER_FORMAT, ""), (PROJECT_FORMAT, compute_npx_hash({}))):
+        built = build_npx_entry("pdf", reference, "", {}, lock_format)
+        assert built == NpxEntry("pdf", "a.example", "well-known", url, hash=npx_hash)
+    static = parse_source_ref("https://a.example/x/index.json#pdf")
+    assert build_npx_entry("pdf", static, "", {}, USER_FORMAT) is None
+
+
 def test_gitlab_repository_has_its_own_source_type() -> None:
     reference = parse_source_ref("https://gitlab.com/a/b.git")
     built = build_npx_entry("x", reference, "", {}, USER_FORMAT)
@@ -190,6 +200,9 @@ def test_gitlab_repository_has_its_own_source_type() -> None:
         ("git", "https://github.com/a/b.git", "", "v1", "c/SKILL.md", "a/b/c@v1"),
         ("local", "./skills", "", "", "", "./skills"),
         ("local", "../skills", "", "", "", "../skills"),
+        ("well-known", "a.example", "", "", "", "https://a.example/.well-known/#x"),
+        ("well-known", "a.example", "https://a.example/d/.well-known/skills/x/SKILL.md", "", "",
+         "https://a.example/d/.well-known/#x"),
     ],
 )  # fmt: skip
 def test_entry_is_converted_to_a_source_reference(  # noqa: PLR0913, PLR0917 - one for each field
@@ -217,7 +230,8 @@ def test_entry_is_converted_to_a_source_reference(  # noqa: PLR0913, PLR0917 - o
         ("git", "https://user:secret@example.org/a/b.git", "", ""),
         ("local", "acme/skills", "", ""),
         ("local", "https://example.org/a.zip", "", ""),
-        ("well-known", "example.org", "", ""),
+        ("well-known", "../x", "", ""),
+        ("well-known", "github.com", "", ""),
         ("node_modules", "acme-skills", "", ""),
         ("nonsense", "acme/skills", "", ""),
         ("", "acme/skills", "", ""),

@@ -14,6 +14,7 @@ from skillhall._internal.sources.local_ref import ArchiveRef, LocalRef
 from skillhall._internal.sources.mcp.mcp_ref import McpRef
 from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.sources.python_package import PackageRef
+from skillhall._internal.sources.site.site_ref import SiteRef
 from skillhall._internal.sources.source_text import is_commit_id
 from skillhall._internal.sources.url_ref import UrlRef
 from skillhall.errors import SourceRejected
@@ -147,6 +148,13 @@ ACCEPTED: list[tuple[str, Ref]] = [
         "https://github.com/acme/skills/archive/refs/heads/main.zip",
         UrlRef("https://github.com/acme/skills/archive/refs/heads/main.zip"),
     ),
+    ("https://h.example", SiteRef("https://h.example/.well-known/")),
+    ("https://h.example/.well-known/#pdf", SiteRef("https://h.example/.well-known/", "pdf")),
+    ("https://h.example:8443/#%E6%8A%80", SiteRef("https://h.example:8443/.well-known/", "技")),
+    ("https://h.example/docs/.well-known/", SiteRef("https://h.example/docs/.well-known/")),
+    ("https://h.example/a/index.json", SiteRef("https://h.example/a/index.json")),
+    ("https://h.example/a/index.json#x", SiteRef("https://h.example/a/index.json", "x")),
+    ("https://h.example/a.git/index.json", GitRef("https://h.example/a.git", "index.json")),
     ("python:my_package", PackageRef("my_package")),
     ("python:a.b-c", PackageRef("a.b-c")),
     ("mcp:acme", McpRef("acme")),
@@ -271,6 +279,14 @@ REFUSED: list[tuple[str, str]] = [
     ("python:../x", "path"),
     ("python:a b", "path"),
     ("python:-x", "path"),
+    # Sites
+    ("https://h.example/?token=x", "url"),
+    ("https://h.example/#a/b", "url"),
+    ("https://h.example/#..", "url"),
+    ("https://h.example/#%ff", "url"),
+    ("https://h.example/a/../index.json", "path"),
+    ("http://h.example", "scheme"),
+    ("https://gitlab.com", "path"),
     # URLs without a source
     ("https:", "url"),
     ("https:/host.example/a/b", "url"),

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import methodcaller
 from typing import Final, NamedTuple
+from urllib.parse import quote
 
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.lock import read_lock_data
@@ -24,6 +25,7 @@ from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.base import Ref, RepositoryRef
 from skillhall._internal.sources.opener import parse_source_ref
+from skillhall._internal.sources.site.site_ref import WELL_KNOWN
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import NotAFile, SourceRejected, TooLarge, UnsafePath
 
@@ -76,6 +78,12 @@ class NpxEntry:
         """
         has_url = self.source_type in {"git", "gitlab"}
         text = (self.source_url or self.source) if has_url else self.source
+        if self.source_type == "well-known":
+            # The URL is that of the skill's file. A project's lock file has only the host.
+            site, is_found, _ = (self.source_url or f"https://{self.source}{WELL_KNOWN}").partition(
+                WELL_KNOWN
+            )
+            text = f"{site}{WELL_KNOWN}#{quote(self.name, safe='')}" if is_found else ""
         if has_url and ":" not in text:  # owner/repository, but the host was not recorded
             return None
         try:
@@ -96,6 +104,7 @@ _VALID_KINDS: Final[Mapping[str, frozenset[str]]] = {
     "gitlab": frozenset({"github", "gitlab", "git"}),
     "git": frozenset({"github", "gitlab", "git"}),
     "local": frozenset({"local"}),
+    "well-known": frozenset({"well-known"}),
 }
 
 
@@ -133,6 +142,8 @@ def build_npx_entry(
     if source.source_type == "local":
         # `npx skills` does not record local folders in the user's lock file.
         return None if lock_format.has_timestamps else NpxEntry(name, *source, hash=npx_hash)
+    if source.source_type == "well-known":
+        return NpxEntry(name, *source, hash="" if lock_format.has_timestamps else npx_hash)
     is_tree_id = source.source_type == "github" and lock_format.has_timestamps
     digest = compute_git_tree_id(files) if is_tree_id else npx_hash
     return NpxEntry(name, *source, path, digest)

@@ -33,7 +33,6 @@ from skillhall._internal.sources.server_api.revocation_client import (
     ListResponse,
     start_fetching,
 )
-from skillhall._internal.sources.url_ref import UrlRef
 from skillhall._internal.storage.revocation_store import (
     FILE_SERVER,
     RevocationStore,
@@ -49,8 +48,6 @@ if TYPE_CHECKING:
 WAIT_SECONDS: Final = 2.0  # for all servers together
 DAILY: Final = timedelta(days=1)
 RETRY: Final = timedelta(hours=1)  # until a server that did not answer is asked again
-# The parts of URLs of a Skillhall server, behind the URL of the server itself.
-SERVER_PATHS: Final = ("/api/v1/skills/", "/.well-known/")
 
 
 class RevokedInstall(NamedTuple):
@@ -95,9 +92,8 @@ def find_source_servers(sources: Iterable[str]) -> list[str]:
     for source in sources:
         with suppress(SkillhallError):
             reference = parse_source_ref(source, allow_loopback_http=True)
-            url = reference.url if isinstance(reference, UrlRef) else ""
-            servers += [url.partition(part)[0] for part in SERVER_PATHS if part in url]
-    return servers
+            servers.append(reference.server_url)
+    return [server for server in servers if server]
 
 
 def find_revoked_installs(settings: Settings) -> list[RevokedInstall]:

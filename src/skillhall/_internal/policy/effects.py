@@ -68,6 +68,7 @@ FILE_MISMATCH_CODES = frozenset(
         Code.MCP_DIGEST,
         Code.MCP_UNLISTED,
         Code.MCP_FRONTMATTER,
+        Code.SITE_ENTRY,
     }
 )
 # Nothing needs to be fixed; half of all public skills have one of these.

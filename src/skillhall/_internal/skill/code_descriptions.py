@@ -106,6 +106,7 @@ CODE_DESCRIPTIONS: dict[Code, str] = {
     Code.MCP_DIGEST: "The digest of a fetched file differs from the one that the MCP server lists.",
     Code.MCP_UNLISTED: "A file of a skill on an MCP server is not in the skill's file list.",
     Code.MCP_FRONTMATTER: "The fetched frontmatter differs from the entry on the MCP server.",
+    Code.SITE_ENTRY: "A skill in the index of a web site cannot be used.",
     Code.MCP_ADDRESS: "The skill has a longer MCP URI, since its name is invalid or not unique.",
     Code.MCP_LEFT_OUT: "The skill is served as MCP resources and tools, not as an MCP skill.",
     Code.HIDDEN_UNICODE: "Invisible characters encode text that only a model reads.",

@@ -133,6 +133,9 @@ class Code(StrEnum):
     MCP_UNLISTED = "mcp-unlisted"
     MCP_FRONTMATTER = "mcp-frontmatter"
 
+    # A skill in the index of a web site.
+    SITE_ENTRY = "site-entry"
+
     # Risky content, reported by the static scan. `risks.tiers` ranks these codes.
     HIDDEN_UNICODE = "hidden-unicode"
     DECODE_AND_RUN = "decode-and-run"

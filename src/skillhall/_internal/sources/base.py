@@ -88,6 +88,11 @@ class Ref(ABC):
         return None
 
     @property
+    def server_url(self) -> str:
+        """URL of the server that may publish revocations of the skill, else ""."""
+        return ""
+
+    @property
     def npx_source(self) -> NpxSource | None:
         """The record for `npx skills`; `None` if that tool does not support this kind."""
         return None

@@ -18,6 +18,7 @@ from skillhall._internal.sources.github.github_ref import parse_github
 from skillhall._internal.sources.local_ref import LocalRef, parse_local
 from skillhall._internal.sources.mcp.mcp_ref import parse_mcp
 from skillhall._internal.sources.python_package import parse_package
+from skillhall._internal.sources.site.site_ref import parse_site
 from skillhall._internal.sources.source_text import SourceText, is_relative_name
 from skillhall._internal.sources.url_ref import parse_url
 from skillhall.errors import SourceRejected
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.base import Progress, Ref
 
 # A parser returns None for texts of other kinds. GitHub comes before other git hosts. The last
-# parser accepts the remaining URLs: those of files.
+# parser accepts the remaining URLs: those of files. Indexes of sites come before repositories.
 KINDS: Final[tuple[Callable[[SourceText], Ref | None], ...]] = (
     parse_local,
     parse_package,
     parse_mcp,
     parse_github,
+    parse_site,
     parse_git,
     parse_url,
 )

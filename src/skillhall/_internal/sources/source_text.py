@@ -178,6 +178,17 @@ def parse_repository_url(url: WebUrl) -> RepositoryLocation | None:
     return RepositoryLocation(names, "", parse_git_ref(ref, url.without_query))
 
 
+def is_git_url(url: WebUrl) -> bool:
+    """Whether the URL can only be that of a git repository or of a page in one.
+
+    Raises: SourceRejected if its path is not normalized.
+    """
+    if url.host in _SCHEMELESS_HOSTS:
+        return True
+    names = [] if url.path == "/" else split_path(url.path, url.without_query)
+    return _find_git_suffix(names) is not None or _find_page(names, url) is not None
+
+
 def _is_archive(names: Sequence[str]) -> bool:
     """Whether a URL is that of a skill on a Skillhall server, as an archive."""
     return tuple(names[-5:-2]) == ("api", "v1", "skills") and names[-1] == "archive"

@@ -26,6 +26,12 @@ class UrlRef(Ref):
         """The URL."""
         return self.url
 
+    @property
+    def server_url(self) -> str:
+        """URL of the Skillhall server that has the file, else ""."""
+        server, is_found, _ = self.url.partition("/api/v1/skills/")
+        return server if is_found else ""
+
     def open(self, context: SourceContext) -> OpenedSource:
         """Download the file. Raises: as `fetch` and `read_archive_or_skill_md`."""
         # Imported here because reading a lock file must not load it: see `Ref`.

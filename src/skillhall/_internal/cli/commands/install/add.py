@@ -114,6 +114,7 @@ def command(
       github:owner/repo, if there is also a folder owner/repo
       https://host/group/repo.git, git@host:owner/repo.git
       https://host/SKILL.md, https://host/skills.zip
+      https://host, or the URL of an index.json: a site with an index of skills
       python:package, for skills in an installed Python package
       mcp:label, mcp:label/skill, for skills of a registered MCP server
 

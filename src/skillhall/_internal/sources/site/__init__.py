@@ -1,0 +1,1 @@
+"""Skills on web sites that publish an index of them."""

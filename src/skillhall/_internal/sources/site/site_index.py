@@ -1,0 +1,249 @@
+"""Skills in the index of a web site, downloaded and verified.
+
+An index of version 0.2 has the URL and the digest of one file per skill. One of version 0.1 has the
+paths of all files of a skill, which are in a folder next to the index, and no digests. Nothing else
+counts as an index: neither a listing of a folder nor a page with links.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import quote, urljoin
+
+from skillhall._internal.hints import find_close_names
+from skillhall._internal.net.connection import DEFAULT_TOTAL_TIMEOUT, NetworkSettings
+from skillhall._internal.net.fetch import FetchOptions, FetchResult, fetch
+from skillhall._internal.net.url import WebUrl
+from skillhall._internal.skill.bundle import Bundle, sha256_hex
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
+from skillhall._internal.sources.archive.source import (
+    DEFAULT_ARCHIVE_LIMITS,
+    read_archive,
+    read_loose_files,
+)
+from skillhall._internal.sources.archive.upload import read_archive_or_skill_md
+from skillhall._internal.sources.site.site_ref import INDEX_FILE, WELL_KNOWN, is_entry_name
+from skillhall._internal.strict_json import InvalidJson, JsonObject
+from skillhall.errors import (
+    ArchiveRejected,
+    NoSkillThere,
+    SkillNotInSource,
+    SourceNotFound,
+    SourceRejected,
+    SourceTimedOut,
+    SourceUnavailable,
+    TooLarge,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from skillhall._internal.net.addresses import AddressPolicy
+    from skillhall._internal.sources.base import Progress, SourceContext
+    from skillhall._internal.sources.site.site_ref import SiteRef
+
+SCHEMA_URL: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+MAX_INDEX: Final = 8 * 1024 * 1024  # bytes
+MAX_SKILLS: Final = 2_000
+MAX_SECONDS: Final = 120.0  # for all downloads together; the limit of git repositories
+_MAX_PARALLEL_DOWNLOADS = 4
+_MAX_SHOWN = 100  # characters of a name in a message
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_FOLDERS = ("agent-skills", "skills")  # of version 0.2, and of version 0.1
+_INDEX_HINT = f"it needs {WELL_KNOWN}agent-skills/{INDEX_FILE}, or the URL of its {INDEX_FILE}"
+
+
+class IndexEntry(NamedTuple):
+    """Skill in an index; `problem` says why it cannot be used."""
+
+    name: str
+    urls: tuple[tuple[str, str], ...] = ()  # path in the skill, and URL; an archive has the path ""
+    digest: str = ""
+    problem: str = ""
+
+
+def read_site(reference: SiteRef, context: SourceContext) -> tuple[Bundle, ...]:
+    """Download the skills of a reference.
+
+    The bundle of a skill that cannot be used has a finding instead of files.
+    Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, NoSkillThere,
+    SkillNotFound, TooLarge.
+    """
+    download = _Download(context.address_policy, context.progress)
+    entries = _read_index(reference, download)
+    if reference.skill:
+        names = [entry.name for entry in entries]
+        entries = [entry for entry in entries if entry.name == reference.skill]
+        if not entries:
+            raise SkillNotInSource(reference.skill, find_close_names(reference.skill, names))
+    if not entries:
+        raise NoSkillThere(reference.text, "its index is empty")
+    with ThreadPoolExecutor(_MAX_PARALLEL_DOWNLOADS) as pool:
+        running = [pool.submit(download.read_bundle, entry) for entry in entries]
+        try:
+            return tuple(one.result() for one in running)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _read_index(reference: SiteRef, download: _Download) -> list[IndexEntry]:
+    """Return the entries of the first index that the site has. Raises: as `read_site`."""
+    urls = [reference.url]
+    if reference.url.endswith(WELL_KNOWN):
+        urls = [f"{reference.url}{folder}/{INDEX_FILE}" for folder in _FOLDERS]
+    failure: SourceUnavailable | None = None
+    for url in urls:
+        try:
+            result = download.fetch(url, MAX_INDEX)
+            return parse_index(result.data, result.url)
+        except SourceNotFound:
+            continue
+        except InvalidJson as error:  # some hosts send a page for every unknown path
+            problem = f"{url} is not an index of skills: {error}"
+            failure = failure or SourceUnavailable(WebUrl.parse(url).host, problem)
+    if failure is not None:
+        raise failure
+    raise NoSkillThere(reference.text, _INDEX_HINT)
+
+
+def parse_index(data: bytes, url: str) -> list[IndexEntry]:
+    """Parse an index that was downloaded from `url`. Raises: InvalidJson.
+
+    Problems of one entry are in its `problem`.
+    """
+    document = JsonObject.parse(data)
+    schema = document.fields.get("$schema")
+    if schema not in (None, SCHEMA_URL):
+        raise document.build_error("$schema", "names an unknown version")
+    items = list(document.require_objects("skills"))
+    if len(items) > MAX_SKILLS:
+        raise document.build_error("skills", f"has more than {MAX_SKILLS} entries")
+    parse = _parse_file_list if schema is None else _parse_artifact
+    entries: dict[str, IndexEntry] = {}
+    for item in items:
+        name = item.location  # until the name is known
+        try:
+            name = _parse_name(item, entries)
+            entries[name] = parse(item, name, url)
+        except (InvalidJson, SourceRejected) as error:
+            entries[name] = IndexEntry(name, problem=str(error))
+    return [*entries.values()]
+
+
+def _parse_name(item: JsonObject, known: Container[str]) -> str:
+    """Return the name of a skill, which is that of its folder. Raises: InvalidJson."""
+    name = item.require("name", str)
+    if not is_entry_name(name):
+        raise item.build_error("name", f"is not the name of a folder: {name[:_MAX_SHOWN]!r}")
+    if name in known:
+        raise item.build_error("name", f"is that of another skill, too: {name[:_MAX_SHOWN]!r}")
+    return name
+
+
+def _parse_artifact(item: JsonObject, name: str, base: str) -> IndexEntry:
+    """Parse an entry of version 0.2. Raises: InvalidJson, SourceRejected."""
+    kind = item.require_choice("type", "skill-md", "archive")
+    digest = item.require_match("digest", _DIGEST)
+    try:
+        url = WebUrl.parse(urljoin(base, item.require("url", str)))
+    except ValueError:  # urljoin rejects some uses of brackets
+        raise item.build_error("url", "is not a URL") from None
+    if base.startswith("https:") and url.scheme != "https":
+        raise item.build_error("url", "leads from https to http")
+    path = SKILL_MD if kind == "skill-md" else ""
+    return IndexEntry(name, ((path, f"{url.scheme}://{url.authority}{url.target}"),), digest)
+
+
+def _parse_file_list(item: JsonObject, name: str, base: str) -> IndexEntry:
+    """Parse an entry of version 0.1. Raises: InvalidJson."""
+    paths = item.require("files", list)
+    if len(paths) > DEFAULT_ARCHIVE_LIMITS.entries:
+        raise item.build_error("files", f"has more than {DEFAULT_ARCHIVE_LIMITS.entries} entries")
+    if not all(isinstance(path, str) and is_safe_url_path(path) for path in paths):
+        raise item.build_error("files", "contains something else than relative paths")
+    if not any(is_skill_md(path) for path in paths):
+        raise item.build_error("files", "contains no SKILL.md")
+    folder = urljoin(base, quote(name, safe=""))
+    return IndexEntry(name, tuple((path, f"{folder}/{quote(path)}") for path in paths))
+
+
+def is_safe_url_path(path: str) -> bool:
+    """Whether a path stays below the URL it is appended to; archives have stricter rules."""
+    return path.isprintable() and {"", ".", ".."}.isdisjoint(path.split("/"))
+
+
+@dataclass(slots=True)
+class _Download:
+    """Downloads of one site, within one limit of time and one of bytes."""
+
+    policy: AddressPolicy
+    progress: Progress | None = None
+    deadline: float = field(default_factory=lambda: time.monotonic() + MAX_SECONDS)
+    _received: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    def fetch(self, url: str, max_bytes: int = DEFAULT_ARCHIVE_LIMITS.total) -> FetchResult:
+        """Fetch one file. Raises: as `net.fetch.fetch`."""
+        seconds = min(self.deadline - time.monotonic(), DEFAULT_TOTAL_TIMEOUT)
+        if seconds <= 0:
+            problem = f"the downloads took more than {MAX_SECONDS:.0f} seconds"
+            raise SourceTimedOut(WebUrl.parse(url).host, problem)
+        result = fetch(
+            url,
+            max_bytes=max(0, min(max_bytes, DEFAULT_ARCHIVE_LIMITS.total - self._received)),
+            policy=self.policy,
+            network=NetworkSettings(total=seconds),
+            options=FetchOptions(accept="application/json, */*"),
+        )
+        with self._lock:
+            self._received += len(result.data)
+            if self._received > DEFAULT_ARCHIVE_LIMITS.total:
+                raise TooLarge(WebUrl.parse(url).host, DEFAULT_ARCHIVE_LIMITS.total)
+            if self.progress is not None:
+                self.progress("Downloading", self._received, 0)
+        return result
+
+    def read_bundle(self, entry: IndexEntry) -> Bundle:
+        """Download a skill; problems of its files become a finding.
+
+        Raises: SourceUnavailable, RateLimited, TooLarge.
+        """
+        try:
+            problem = entry.problem
+            if not problem:
+                bundle = self._read_files(entry) if not entry.digest else self._read_file(entry)
+                return replace(bundle, folder=entry.name, path=entry.name)
+        except (ArchiveRejected, SourceNotFound, SourceRejected) as error:
+            problem = str(error)
+        finding = Finding(Code.SITE_ENTRY, f"{entry.name} cannot be installed: {problem}")
+        return Bundle(entry.name, {}, (finding,), path=entry.name)
+
+    def _read_file(self, entry: IndexEntry) -> Bundle:
+        """Download a SKILL.md or an archive, and verify its digest."""
+        [(path, url)] = entry.urls
+        result = self.fetch(url)
+        digest = f"sha256:{sha256_hex(result.data)}"
+        if digest != entry.digest:
+            problem = f"the file has the digest {digest}, and the index lists {entry.digest}"
+            raise ArchiveRejected(entry.name, "confusion", problem)
+        if path:
+            return read_archive_or_skill_md(result.data, path)[0]
+        bundles = read_archive(result.data, entry.name)
+        if len(bundles) != 1:
+            problem = f"it contains {len(bundles)} skills instead of one"
+            raise ArchiveRejected(entry.name, "confusion", problem)
+        return bundles[0]
+
+    def _read_files(self, entry: IndexEntry) -> Bundle:
+        """Download the files of a skill one by one."""
+        files = [(f"{entry.name}/{path}", self.fetch(url).data) for path, url in entry.urls]
+        bundles = [one for one in read_loose_files(files, entry.name) if one.path == entry.name]
+        if not bundles:
+            raise ArchiveRejected(entry.name, "no_skill", "No SKILL.md found")
+        return bundles[0]
