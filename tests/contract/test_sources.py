@@ -4,6 +4,7 @@
 server. `UPDATE_GOLDEN=1` writes them.
 """
 
+import base64
 import hashlib
 import io
 import json
@@ -33,6 +34,7 @@ from skillhall._internal.sources.opener import open_source, parse_source_ref
 from skillhall._internal.sources.site.site_index import SCHEMA_URL
 from skillhall._internal.sources.source_text import SourceText
 from skillhall.errors import SourceUnavailable
+from tests.support.archives import tgz_of
 from tests.support.github_server import GitHubServer, run_github_server
 from tests.support.mcp_servers import make_contents, make_entry, make_script, write_script
 from tests.support.projects import make_project_settings
@@ -171,6 +173,27 @@ def static_folder(settings: Settings, folder: str = "/shared") -> Iterator[Sourc
 
 
 @contextmanager
+def npm_source(settings: Settings) -> Iterator[Source]:
+    with run_host(settings) as (host, host_settings):
+        versions: dict[str, object] = {}
+
+        def publish(files: Files) -> None:
+            folder = "package/.agents/skills/pdf"
+            data = tgz_of({f"{folder}/{path}": file for path, file in files.items()})
+            version = f"1.{len(versions)}.0"
+            path = f"/npm/@acme/tools/-/tools-{version}.tgz"
+            digest = base64.b64encode(hashlib.sha512(data).digest()).decode()
+            dist = {"integrity": f"sha512-{digest}", "tarball": host.url(path[1:])}
+            versions[version] = {"dist": dist}
+            host.files[path] = data
+            document = {"dist-tags": {"latest": version}, "versions": versions}
+            host.files["/npm/@acme%2Ftools"] = json.dumps(document).encode()
+
+        variables = {"NPM_CONFIG_REGISTRY": host.url("npm/")}
+        yield Source("npm:@acme/tools", host_settings._replace(variables=variables), publish)
+
+
+@contextmanager
 def package_source(settings: Settings) -> Iterator[Source]:
     environment = Path(settings.home, "venv")
     folder = environment / "lib/python3/site-packages/pdf_tools/.agents/skills/pdf"
@@ -233,6 +256,7 @@ SOURCES: dict[str, Callable[[Settings], AbstractContextManager[Source]]] = {
     "site": site_source,
     "site-legacy": legacy_site_source,
     "static-folder": static_folder,
+    "npm": npm_source,
     "python": package_source,
     "mcp": mcp_source,
     "new-kind": new_kind_of_source,
@@ -290,7 +314,7 @@ def test_skill_is_opened_locked_installed_again_and_updated(kind: str, tmp_path:
 
 
 # Repositories are read from the cache instead; local sources have no host.
-UNCACHED = ["url", "site", "site-legacy", "static-folder"]
+UNCACHED = ["url", "site", "site-legacy", "static-folder", "npm"]
 
 
 @pytest.mark.parametrize("kind", UNCACHED)
@@ -309,3 +333,17 @@ def test_unreachable_host_is_an_error_and_changes_nothing(kind: str, tmp_path: P
     shutil.rmtree(project.path(key))
     assert [r.status for r in install_locked(project, frozen=True)] == [LockedInstallStatus.FAILED]
     assert project.read_lock() == lock
+
+
+def test_locked_version_of_an_npm_package_is_restored_after_a_newer_one(tmp_path: Path) -> None:
+    with npm_source(make_project_settings(tmp_path)) as source:
+        source.publish(FILES)
+        project = add(source)
+        source.publish(NEW_FILES)
+        [(key, entry)] = project.read_lock().entries.items()
+        shutil.rmtree(project.path(key))
+        [result] = install_locked(project, frozen=True)
+        assert result.status is LockedInstallStatus.INSTALLED
+        assert Path(project.path(key), "SKILL.md").read_bytes() == FILES["SKILL.md"]
+        opened = open_source("npm:@acme/tools@1.0.0", source.settings)
+        assert (opened.commit, opened.reference.is_pinned) == (entry.commit, True)

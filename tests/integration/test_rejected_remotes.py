@@ -1,5 +1,6 @@
 """Failing and hostile hosts: one error, and no folder is changed."""
 
+import base64
 import gzip
 import hashlib
 import json
@@ -20,7 +21,7 @@ from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS
 from skillhall._internal.sources.git import source as git_source
 from skillhall._internal.sources.git.remote import GitAccess, GitLimits
 from skillhall._internal.sources.site.site_index import SCHEMA_URL
-from tests.support.archives import SKILL, zip_of
+from tests.support.archives import SKILL, tgz_of, zip_of
 from tests.support.cli_sandbox import ADD, IMPORT, PASSWORD, SECRETS, CliSandbox
 from tests.support.git_server import FOLDER, LINK, GitRepo, GitServer, git_repo, run_git_server
 from tests.support.github_api_server import (
@@ -282,6 +283,122 @@ def test_broken_skill_of_an_index_does_not_stop_the_others(
 def test_listing_of_a_folder_is_not_an_index(sandbox: CliSandbox, site: HttpServer) -> None:
     site.routes["/"] = respond(body=b'<a href="pdf/SKILL.md">pdf</a>')
     sandbox.check_rejected(ADD, [site.url("/")], "not_found")
+
+
+# Packages of npm
+
+
+TARBALL = tgz_of({"package/skills/pdf/SKILL.md": SKILL})
+
+
+def sha512(data: bytes) -> str:
+    return f"sha512-{base64.b64encode(hashlib.sha512(data).digest()).decode()}"
+
+
+@pytest.fixture
+def registry(site: HttpServer, monkeypatch: pytest.MonkeyPatch) -> HttpServer:
+    monkeypatch.setenv("npm_config_registry", site.url("/npm/"))
+    site.routes["/pdf.tgz"] = respond(body=TARBALL)
+    return site
+
+
+def package(site: HttpServer, **dist: object) -> bytes:
+    dist = {"integrity": sha512(TARBALL), "tarball": site.url("/pdf.tgz"), **dist}
+    document = {"dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"dist": dist}}}
+    return json.dumps(document).encode()
+
+
+PACKAGES: dict[str, bytes] = {
+    "a page": PAGE,
+    "a list": b"[]",
+    "no versions": b'{"dist-tags": {"latest": "1.0.0"}}',
+    "no dist": b'{"dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {}}}',
+    "two keys of one name": b'{"versions": {}, "versions": {}}',
+}
+DISTS: dict[str, tuple[dict[str, object], str]] = {
+    "another file": ({"integrity": sha512(b"x")}, "archive_rejected"),
+    "a weak digest only": ({"integrity": "sha1-x"}, "upstream_error"),
+    "no digest": ({"integrity": None}, "upstream_error"),
+    "a malformed digest": ({"integrity": "sha512-!"}, "upstream_error"),
+    "no URL": ({"tarball": 1}, "upstream_error"),
+    "a file of this machine": ({"tarball": "file:///etc/passwd"}, "source_rejected"),
+    "metadata of a cloud": ({"tarball": "http://169.254.169.254/x.tgz"}, "source_rejected"),
+    "a private host": ({"tarball": "https://10.0.0.1/x.tgz"}, "source_rejected"),
+    "a password": ({"tarball": f"https://a:{PASSWORD}@b.example/x.tgz"}, "source_rejected"),
+}
+
+
+@pytest.mark.parametrize("body", PACKAGES.values(), ids=PACKAGES)
+def test_malformed_package_document_gives_one_error(
+    sandbox: CliSandbox, registry: HttpServer, body: bytes
+) -> None:
+    registry.routes["/npm/pdf"] = respond(body=body)
+    for command in (ADD, IMPORT):
+        sandbox.check_rejected(command, ["npm:pdf"], "upstream_error")
+
+
+@pytest.mark.parametrize(("dist", "code"), DISTS.values(), ids=DISTS)
+def test_package_that_differs_from_its_document_is_rejected(
+    sandbox: CliSandbox, registry: HttpServer, dist: dict[str, object], code: str
+) -> None:
+    registry.routes["/npm/pdf"] = respond(body=package(registry, **dist))
+    sandbox.check_rejected(ADD, ["npm:pdf"], code)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a tar with a name that climbs out",
+        "a tar with a link",
+        "a tar that unpacks to much more than it is",
+        "a tar of two gzip streams",
+        "a page instead of a tar",
+    ],
+)
+def test_hostile_package_is_rejected(sandbox: CliSandbox, registry: HttpServer, name: str) -> None:
+    hostile = dict(hostile_archives())[name]
+    registry.routes["/npm/pdf"] = respond(body=package(registry, integrity=sha512(hostile.data)))
+    registry.routes["/pdf.tgz"] = respond(body=hostile.data)
+    sandbox.check_rejected(ADD, ["npm:pdf"], hostile.code)
+
+
+@pytest.mark.parametrize("source", ["npm:none", "npm:pdf@9.9.9", "npm:pdf@next", "npm:empty"])
+def test_missing_package_or_version_is_not_found(
+    sandbox: CliSandbox, registry: HttpServer, source: str
+) -> None:
+    registry.routes["/npm/pdf"] = respond(body=package(registry))
+    empty = tgz_of({"package/package.json": b"{}"})
+    registry.routes["/npm/empty"] = respond(
+        body=package(registry, integrity=sha512(empty), tarball=registry.url("/empty.tgz"))
+    )
+    registry.routes["/empty.tgz"] = respond(body=empty)
+    sandbox.check_rejected(ADD, [source], "not_found")
+
+
+@pytest.mark.parametrize(
+    ("route", "code"), [ANSWERS[name] for name in ANSWERS if ANSWERS[name][1] != "archive_rejected"]
+)
+def test_registry_with_malformed_response_gives_one_error(
+    sandbox: CliSandbox, registry: HttpServer, route: Route, code: str
+) -> None:
+    registry.routes |= {"/npm/pdf": route, "/x.zip": route}
+    sandbox.check_rejected(ADD, ["npm:pdf"], code)
+
+
+def test_token_of_a_registry_is_sent_to_it_alone(
+    sandbox: CliSandbox, registry: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPM_TOKEN", PASSWORD)
+    location = registry.url("/npm/").partition(":")[2]
+    config = sandbox.folder / "home/.npmrc"
+    config.write_text(f"{location}:_authToken=${{NPM_TOKEN}}\n", encoding="utf-8")
+    project = f"registry={registry.url('/evil/')}\n{registry.url('/')[5:]}:_authToken=stolen\n"
+    (sandbox.project / ".npmrc").write_text(project, encoding="utf-8")
+    registry.routes["/npm/pdf"] = respond(body=package(registry))
+    result = sandbox.run(*ADD, "--json", "npm:pdf")
+    assert (result.code, PASSWORD in result.out + result.err) == (0, False)
+    sent = {one.target: one.headers.get("authorization") for one in registry.requests}
+    assert sent == {"/npm/pdf": f"Bearer {PASSWORD}", "/pdf.tgz": None}
 
 
 # Git repositories

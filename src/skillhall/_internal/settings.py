@@ -33,12 +33,18 @@ _AGENT_VARIABLES = (
     "CODEX_HOME",
     "FLATPAK_XDG_CONFIG_HOME",
     "HERMES_HOME",
+    "NPM_CONFIG_REGISTRY",
+    "NPM_CONFIG_USERCONFIG",
     "SSH_AUTH_SOCK",
     "VIBE_HOME",
     "VIRTUAL_ENV",
     "XDG_CONFIG_HOME",
     "XDG_STATE_HOME",
 )
+
+
+# Variables of package managers and stores that hold credentials.
+_CREDENTIAL_VARIABLES = ("NODE_AUTH_TOKEN", "NPM_TOKEN")
 
 
 class Secret:
@@ -217,6 +223,7 @@ class Settings(NamedTuple):
     github_api_url: str = GITHUB_API_URL
     tokens: Mapping[str, Secret] = MappingProxyType({})  # by host, with the port if not standard
     variables: Mapping[str, str] = MappingProxyType({})  # `_AGENT_VARIABLES` that are set
+    credentials: Mapping[str, Secret] = MappingProxyType({})  # `_CREDENTIAL_VARIABLES`
     prompts: PromptSettings = PromptSettings()
     server: ServerSettings = ServerSettings()
     client: ClientSettings = ClientSettings()
@@ -303,7 +310,14 @@ class Settings(NamedTuple):
                 if env.get(name)
                 for host in hosts
             },
-            variables={name: env[name] for name in _AGENT_VARIABLES if env.get(name)},
+            variables={
+                name: value
+                for name in _AGENT_VARIABLES
+                if (value := env.get(name) or _read_npm_variable(env, name))
+            },
+            credentials={
+                name: Secret(env[name]) for name in _CREDENTIAL_VARIABLES if env.get(name)
+            },
             prompts=PromptSettings.read(env),
             server=ServerSettings.read(env),
             client=ClientSettings.read(env, git_token_hosts),
@@ -371,6 +385,11 @@ def build_environment(variables: Iterable[str]) -> dict[str, str]:
 def _read_flag(env: Mapping[str, str], name: str, default: str = "on") -> bool:
     # An empty variable counts as unset, so that it never turns on what is off by default.
     return (env.get(name) or default).lower() not in ("off", "0", "no", "false")
+
+
+def _read_npm_variable(env: Mapping[str, str], name: str) -> str:
+    """Return a variable of npm, which also reads their names in lowercase."""
+    return env.get(name.lower(), "") if name.startswith("NPM_CONFIG_") else ""
 
 
 def _read_secret(env: Mapping[str, str], name: str) -> Secret | None:

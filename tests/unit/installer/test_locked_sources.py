@@ -22,6 +22,10 @@ SETTINGS = Settings("/project", "/cache")
         ("python:acme", "python:acme"),
         ("mcp:acme/pdf", "mcp:acme/pdf"),
         ("./skills", "./skills"),
+        ("npm:@acme/pdf@1.2.3", "npm:@acme/pdf"),
+        ("npm:pdf@latest", "npm:pdf"),
+        ("https://skills.acme.example/#pdf", "skills.acme.example"),
+        ("https://acme.example/x/index.json#pdf", "acme.example/x/index.json"),
     ],
 )
 def test_source_has_neither_scheme_nor_ref(text: str, source: str) -> None:

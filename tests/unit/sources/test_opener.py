@@ -12,6 +12,7 @@ from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.local_ref import ArchiveRef, LocalRef
 from skillhall._internal.sources.mcp.mcp_ref import McpRef
+from skillhall._internal.sources.npm.npm_ref import NpmRef
 from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.sources.python_package import PackageRef
 from skillhall._internal.sources.site.site_ref import SiteRef
@@ -155,6 +156,10 @@ ACCEPTED: list[tuple[str, Ref]] = [
     ("https://h.example/a/index.json", SiteRef("https://h.example/a/index.json")),
     ("https://h.example/a/index.json#x", SiteRef("https://h.example/a/index.json", "x")),
     ("https://h.example/a.git/index.json", GitRef("https://h.example/a.git", "index.json")),
+    ("npm:is-odd", NpmRef("is-odd")),
+    ("npm:@acme/skills", NpmRef("@acme/skills")),
+    ("npm:@acme/skills@1.2.3-rc.1+7", NpmRef("@acme/skills", "1.2.3-rc.1+7")),
+    ("npm:skills@next", NpmRef("skills", "next")),
     ("python:my_package", PackageRef("my_package")),
     ("python:a.b-c", PackageRef("a.b-c")),
     ("mcp:acme", McpRef("acme")),
@@ -279,6 +284,19 @@ REFUSED: list[tuple[str, str]] = [
     ("python:../x", "path"),
     ("python:a b", "path"),
     ("python:-x", "path"),
+    ("npm:", "path"),
+    ("npm:../x", "path"),
+    ("npm:@acme", "path"),
+    ("npm:@acme/..", "path"),
+    ("npm:a/b", "path"),
+    ("npm:.a", "path"),
+    ("npm:a?b", "path"),
+    (f"npm:{'a' * 215}", "path"),
+    ("npm:a@", "ref"),
+    ("npm:a@^1.0.0", "ref"),
+    ("npm:a@1.0", "ref"),
+    ("npm:a@../../x", "ref"),
+    ("npm:a@https://h.example/x.tgz", "ref"),
     # Sites
     ("https://h.example/?token=x", "url"),
     ("https://h.example/#a/b", "url"),

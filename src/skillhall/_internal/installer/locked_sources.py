@@ -48,8 +48,9 @@ class LockedSources:
 def normalize_source(reference: Ref, settings: Settings) -> str:
     """Return a source as policies name it: `github.com/acme/skills`, without scheme and ref."""
     repository = reference.repository
-    text = reference.text if repository is None else repository.git_url(settings.github_url)
-    match = _URL.fullmatch(text) if reference.is_remote else None
+    text = reference.source_name if repository is None else repository.git_url(settings.github_url)
+    has_host = repository is not None or (reference.is_remote and "://" in text)
+    match = _URL.fullmatch(text) if has_host else None
     if match is None:
         return text
     return f"{match[1]}/{match[2]}".rstrip("/").removesuffix(".git")

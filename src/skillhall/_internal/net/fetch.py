@@ -57,13 +57,19 @@ class FetchOptions:
     etag: str = ""
     token: str = field(default="", repr=False)
     accept: str = "*/*"
+    scheme: str = "Bearer"  # of the token
+
+    @property
+    def authorization(self) -> str:
+        """Value of the Authorization header; "" without a token."""
+        return f"{self.scheme} {self.token}" if self.token else ""
 
     def __post_init__(self) -> None:
         """Reject values that could inject headers.
 
         Raises: ValueError. Its message omits the value, which may be a secret.
         """
-        for name in ("etag", "token", "accept"):
+        for name in ("etag", "token", "accept", "scheme"):
             value = getattr(self, name)
             if value and not _HEADER_VALUE.fullmatch(value):
                 raise ValueError(f"the {name} is not a single line of printable ASCII characters")
@@ -138,7 +144,7 @@ def open_stream(
         headers = {
             "Accept": hop.options.accept,
             "If-None-Match": hop.options.etag,
-            "Authorization": f"Bearer {hop.options.token}" if hop.options.token else "",
+            "Authorization": hop.options.authorization,
         }
         data = serialize_request("GET", hop.url, headers)
         with send_request(hop.connection_request, policy, data, max_bytes) as response:

@@ -88,6 +88,11 @@ class Ref(ABC):
         return None
 
     @property
+    def source_name(self) -> str:
+        """The text without what selects a version or a skill, for policies."""
+        return self.text
+
+    @property
     def server_url(self) -> str:
         """URL of the server that may publish revocations of the skill, else ""."""
         return ""
@@ -175,7 +180,7 @@ class OpenedSource(NamedTuple):
 
     reference: Ref
     bundles: tuple[Bundle, ...]
-    commit: str = ""  # of a repository; "" for other sources
+    commit: str = ""  # of a repository, or the digest of a package; "" for other sources
     stale: str = ""  # why a cached version is served, if one is
     # Reads all files of a bundle as a consistent version. Raises: SkillhallError.
     load_bundle: Callable[[Bundle], Bundle] = load_into_memory

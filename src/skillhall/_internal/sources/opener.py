@@ -17,6 +17,7 @@ from skillhall._internal.sources.git.git_ref import parse_git
 from skillhall._internal.sources.github.github_ref import parse_github
 from skillhall._internal.sources.local_ref import LocalRef, parse_local
 from skillhall._internal.sources.mcp.mcp_ref import parse_mcp
+from skillhall._internal.sources.npm.npm_ref import parse_npm
 from skillhall._internal.sources.python_package import parse_package
 from skillhall._internal.sources.site.site_ref import parse_site
 from skillhall._internal.sources.source_text import SourceText, is_relative_name
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 KINDS: Final[tuple[Callable[[SourceText], Ref | None], ...]] = (
     parse_local,
     parse_package,
+    parse_npm,
     parse_mcp,
     parse_github,
     parse_site,

@@ -73,9 +73,14 @@ REPOSITORY_LIMITS = ArchiveLimits(entries=200_000, total=2048 * _MIB, ratio_min_
 
 
 def read_archive(
-    data: bytes, name: str, limits: ArchiveLimits = DEFAULT_ARCHIVE_LIMITS
+    data: bytes,
+    name: str,
+    limits: ArchiveLimits = DEFAULT_ARCHIVE_LIMITS,
+    preferred_folder: str = "",
 ) -> tuple[Bundle, ...]:
     """Read the skills in a zip, tar.gz or tar file, sorted by folder.
+
+    If there are skills in `preferred_folder` below the top folder, only these are read.
 
     A bundle's folder is its path in the archive, or the archive's name if it is at the root.
     Raises: ArchiveRejected, TooLarge.
@@ -97,7 +102,7 @@ def read_archive(
         read_zip(data, extraction)
     else:
         extraction.reject("malformed", "it is neither a zip nor a tar file")
-    return _build_bundles(extraction)
+    return _build_bundles(extraction, preferred_folder)
 
 
 def read_archive_file(path: str) -> tuple[Bundle, ...]:
@@ -295,12 +300,15 @@ def _shorten(text: str) -> str:
     return text if len(text) <= _MAX_SHOWN_NAME else f"{text[:_MAX_SHOWN_NAME]}…"
 
 
-def _build_bundles(extraction: ArchiveExtraction) -> tuple[Bundle, ...]:
+def _build_bundles(extraction: ArchiveExtraction, preferred_folder: str = "") -> tuple[Bundle, ...]:
     all_files = {p: f for p, f in sorted(extraction.files.items()) if not is_macos_metadata(p)}
     used_files = {p: f for p, f in all_files.items() if find_version_control_folder(p) is None}
     # Archives of repositories on GitHub have one top folder.
     tops = {path.partition("/")[0] if "/" in path else "" for path in used_files}
-    roots = set(find_visible_skills(used_files, tops.pop() if len(tops) == 1 else ""))
+    top = tops.pop() if len(tops) == 1 else ""
+    preferred = f"{top}/{preferred_folder}" if top else preferred_folder
+    roots = set(preferred_folder and find_visible_skills(used_files, preferred))
+    roots = roots or set(find_visible_skills(used_files, top))
     if not roots:
         extraction.reject("no_skill", f"No {SKILL_MD} found")
     skills: dict[str, dict[str, SkillFile]] = {root: {} for root in sorted(roots)}

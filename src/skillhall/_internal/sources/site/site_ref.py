@@ -43,6 +43,11 @@ class SiteRef(Ref):
         return f"{self.url}#{quote(self.skill, safe='')}" if self.skill else self.url
 
     @property
+    def source_name(self) -> str:
+        """The URL of the host, or of an index at another path."""
+        return f"{self.server_url}/" if self.server_url else self.url
+
+    @property
     def server_url(self) -> str:
         """URL of the server that may publish revocations; "" for an index at another path."""
         server, is_found, _ = self.url.partition(WELL_KNOWN)
