@@ -173,6 +173,24 @@ def static_folder(settings: Settings, folder: str = "/shared") -> Iterator[Sourc
 
 
 @contextmanager
+def bucket_source(settings: Settings) -> Iterator[Source]:
+    with run_host(settings) as (host, host_settings):
+
+        def publish(files: Files) -> None:
+            keys = [f"shared/pdf/{path}" for path in files]
+            host.files.update({f"/s3/team-skills/shared/pdf/{p}": d for p, d in files.items()})
+            listed = "".join(f"<Contents><Key>{key}</Key></Contents>" for key in keys)
+            xmlns = "http://s3.amazonaws.com/doc/2006-03-01/"
+            page = f'<ListBucketResult xmlns="{xmlns}">{listed}</ListBucketResult>'
+            host.files["/s3/team-skills/"] = page.encode()
+
+        variables = {"AWS_ENDPOINT_URL": host.url("s3")}
+        yield Source(
+            "s3://team-skills/shared", host_settings._replace(variables=variables), publish
+        )
+
+
+@contextmanager
 def npm_source(settings: Settings) -> Iterator[Source]:
     with run_host(settings) as (host, host_settings):
         versions: dict[str, object] = {}
@@ -257,6 +275,7 @@ SOURCES: dict[str, Callable[[Settings], AbstractContextManager[Source]]] = {
     "site-legacy": legacy_site_source,
     "static-folder": static_folder,
     "npm": npm_source,
+    "s3": bucket_source,
     "python": package_source,
     "mcp": mcp_source,
     "new-kind": new_kind_of_source,
@@ -314,7 +333,7 @@ def test_skill_is_opened_locked_installed_again_and_updated(kind: str, tmp_path:
 
 
 # Repositories are read from the cache instead; local sources have no host.
-UNCACHED = ["url", "site", "site-legacy", "static-folder", "npm"]
+UNCACHED = ["url", "site", "site-legacy", "static-folder", "npm", "s3"]
 
 
 @pytest.mark.parametrize("kind", UNCACHED)

@@ -297,6 +297,8 @@ def sha512(data: bytes) -> str:
 
 @pytest.fixture
 def registry(site: HttpServer, monkeypatch: pytest.MonkeyPatch) -> HttpServer:
+    for name in ("NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG", "npm_config_userconfig"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("npm_config_registry", site.url("/npm/"))
     site.routes["/pdf.tgz"] = respond(body=TARBALL)
     return site
@@ -399,6 +401,102 @@ def test_token_of_a_registry_is_sent_to_it_alone(
     assert (result.code, PASSWORD in result.out + result.err) == (0, False)
     sent = {one.target: one.headers.get("authorization") for one in registry.requests}
     assert sent == {"/npm/pdf": f"Bearer {PASSWORD}", "/pdf.tgz": None}
+
+
+# Stores with the S3 API
+
+
+@pytest.fixture
+def store(site: HttpServer, monkeypatch: pytest.MonkeyPatch) -> HttpServer:
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", site.url("/s3"))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key-id")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PASSWORD)
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "session-planted")
+    return site
+
+
+LISTING = "/s3/bucket/"
+
+
+def listing(*keys: str, more: str = "") -> bytes:
+    contents = "".join(f"<Contents><Key>{key}</Key></Contents>" for key in keys)
+    return f"<ListBucketResult>{contents}{more}</ListBucketResult>".encode()
+
+
+ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]>'
+LISTINGS: dict[str, tuple[bytes, str]] = {
+    "a page": (PAGE, "upstream_error"),
+    "no XML": (b"{}", "upstream_error"),
+    "entities": (f"{ENTITIES}<ListBucketResult/>".encode(), "upstream_error"),
+    "entities in UTF-16": (f"{ENTITIES}<ListBucketResult/>".encode("utf-16"), "upstream_error"),
+    "another document": (b"<Error><Code>AccessDenied</Code></Error>", "upstream_error"),
+    "nothing": (listing(), "not_found"),
+    "no skill": (listing("a/README.md"), "not_found"),
+    "another folder": (listing("b/pdf/SKILL.md"), "not_found"),
+    "a path that climbs out": (listing("a/pdf/SKILL.md", "a/pdf/../../x"), "archive_rejected"),
+    "a backslash": (listing("a/pdf/SKILL.md", "a/pdf/..\\x"), "archive_rejected"),
+    "one name twice": (listing("a/pdf/SKILL.md", "a/pdf/skill.md"), "archive_rejected"),
+    "a missing object": (listing("a/pdf/SKILL.md", "a/pdf/none.md"), "not_found"),
+    "many objects": (listing(*["a/pdf/SKILL.md"] * 20_001), "too_large"),
+    "many files": (listing(*[f"a/pdf/{n}" for n in range(2_000)], "a/pdf/SKILL.md"), "too_large"),
+}
+
+
+@pytest.mark.parametrize(("body", "code"), LISTINGS.values(), ids=LISTINGS)
+def test_hostile_listing_of_a_bucket_is_rejected(
+    sandbox: CliSandbox, store: HttpServer, body: bytes, code: str
+) -> None:
+    store.routes[LISTING] = respond(body=body)
+    if code == "archive_rejected":
+        store.default_route = lambda _: respond(body=SKILL)
+    store.routes["/s3/bucket/a/pdf/SKILL.md"] = respond(body=SKILL)
+    sandbox.check_rejected(ADD, ["s3://bucket/a"], code)
+
+
+def test_listing_without_end_is_rejected(sandbox: CliSandbox, store: HttpServer) -> None:
+    more = "<NextContinuationToken>t</NextContinuationToken>"
+    page = listing(*["a/x"] * 5_000, more=more)
+    store.default_route = lambda _: respond(body=page)
+    sandbox.check_rejected(ADD, ["s3://bucket/a"], "too_large")
+
+
+@pytest.mark.parametrize(
+    ("route", "code"), [ANSWERS[name] for name in ANSWERS if ANSWERS[name][1] != "archive_rejected"]
+)
+def test_store_with_malformed_response_gives_one_error(
+    sandbox: CliSandbox, store: HttpServer, route: Route, code: str
+) -> None:
+    store.routes |= {LISTING: route, "/x.zip": route}
+    result = sandbox.check_rejected(ADD, ["s3://bucket/a"], code)
+    assert "session-planted" not in result.out
+
+
+@pytest.mark.parametrize("name", ["a zip with a link", "a zip with many entries"])
+def test_hostile_archive_in_a_bucket_is_rejected(
+    sandbox: CliSandbox, store: HttpServer, name: str
+) -> None:
+    hostile = dict(hostile_archives())[name]
+    store.routes["/s3/bucket/x.zip"] = respond(body=hostile.data)
+    sandbox.check_rejected(ADD, ["s3://bucket/x.zip"], hostile.code)
+
+
+def test_signature_is_sent_to_the_store_alone(sandbox: CliSandbox, store: HttpServer) -> None:
+    with run_http_server() as other:
+        other.routes["/x"] = respond(body=SKILL)
+        store.routes[LISTING] = respond(body=listing("a/pdf/SKILL.md"))
+        store.routes["/s3/bucket/a/pdf/SKILL.md"] = redirect(other.url("/x"))
+        result = sandbox.run(*ADD, "--json", "s3://bucket/a")
+        assert (result.code, PASSWORD in result.out + result.err) == (0, False)
+        assert len(store.requests) == 2
+        for request in store.requests:
+            assert request.headers["authorization"].startswith(
+                "AWS4-HMAC-SHA256 Credential=key-id/"
+            )
+            assert request.headers["x-amz-security-token"] == "session-planted"
+            assert PASSWORD not in str(request)
+        [leaked] = other.requests
+    assert not [name for name in leaked.headers if name == "authorization" or "amz" in name]
 
 
 # Git repositories

@@ -29,6 +29,13 @@ REVOCATIONS_FILE = "revocations.json"  # in the data folder: the lists of known 
 _AGENT_VARIABLES = (
     "APPDATA",
     "AUTOHAND_HOME",
+    "AWS_CONFIG_FILE",
+    "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_SHARED_CREDENTIALS_FILE",
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
     "FLATPAK_XDG_CONFIG_HOME",
@@ -44,7 +51,13 @@ _AGENT_VARIABLES = (
 
 
 # Variables of package managers and stores that hold credentials.
-_CREDENTIAL_VARIABLES = ("NODE_AUTH_TOKEN", "NPM_TOKEN")
+_CREDENTIAL_VARIABLES = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "NODE_AUTH_TOKEN",
+    "NPM_TOKEN",
+)
 
 
 class Secret:

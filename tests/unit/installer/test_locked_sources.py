@@ -23,6 +23,7 @@ SETTINGS = Settings("/project", "/cache")
         ("mcp:acme/pdf", "mcp:acme/pdf"),
         ("./skills", "./skills"),
         ("npm:@acme/pdf@1.2.3", "npm:@acme/pdf"),
+        ("s3://github.com/acme/skills", "s3://github.com/acme/skills"),
         ("npm:pdf@latest", "npm:pdf"),
         ("https://skills.acme.example/#pdf", "skills.acme.example"),
         ("https://acme.example/x/index.json#pdf", "acme.example/x/index.json"),

@@ -15,6 +15,7 @@ from skillhall._internal.sources.mcp.mcp_ref import McpRef
 from skillhall._internal.sources.npm.npm_ref import NpmRef
 from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.sources.python_package import PackageRef
+from skillhall._internal.sources.s3.s3_ref import S3Ref
 from skillhall._internal.sources.site.site_ref import SiteRef
 from skillhall._internal.sources.source_text import is_commit_id
 from skillhall._internal.sources.url_ref import UrlRef
@@ -156,6 +157,10 @@ ACCEPTED: list[tuple[str, Ref]] = [
     ("https://h.example/a/index.json", SiteRef("https://h.example/a/index.json")),
     ("https://h.example/a/index.json#x", SiteRef("https://h.example/a/index.json", "x")),
     ("https://h.example/a.git/index.json", GitRef("https://h.example/a.git", "index.json")),
+    ("s3://team-skills", S3Ref("team-skills")),
+    ("s3://team-skills/", S3Ref("team-skills")),
+    ("s3://team.skills/a b/技能/", S3Ref("team.skills", "a b/技能")),
+    ("s3://team-skills/x.zip", S3Ref("team-skills", "x.zip")),
     ("npm:is-odd", NpmRef("is-odd")),
     ("npm:@acme/skills", NpmRef("@acme/skills")),
     ("npm:@acme/skills@1.2.3-rc.1+7", NpmRef("@acme/skills", "1.2.3-rc.1+7")),
@@ -297,6 +302,17 @@ REFUSED: list[tuple[str, str]] = [
     ("npm:a@1.0", "ref"),
     ("npm:a@../../x", "ref"),
     ("npm:a@https://h.example/x.tgz", "ref"),
+    # Buckets
+    ("s3://", "host"),
+    ("s3://ab", "host"),
+    ("s3://Team/x", "host"),
+    ("s3://a..b/x", "host"),
+    ("s3://a@evil.example/x", "host"),
+    ("s3://key:secret@bucket/x", "host"),
+    ("s3://bucket/../x", "path"),
+    ("s3://bucket/a//b", "path"),
+    ("s3://bucket/./b", "path"),
+    ("s3:bucket/x", "scheme"),
     # Sites
     ("https://h.example/?token=x", "url"),
     ("https://h.example/#a/b", "url"),

@@ -49,7 +49,9 @@ def normalize_source(reference: Ref, settings: Settings) -> str:
     """Return a source as policies name it: `github.com/acme/skills`, without scheme and ref."""
     repository = reference.repository
     text = reference.source_name if repository is None else repository.git_url(settings.github_url)
-    has_host = repository is not None or (reference.is_remote and "://" in text)
+    has_host = repository is not None or (
+        reference.is_remote and text.startswith(("https://", "http://"))
+    )
     match = _URL.fullmatch(text) if has_host else None
     if match is None:
         return text

@@ -58,19 +58,26 @@ class FetchOptions:
     token: str = field(default="", repr=False)
     accept: str = "*/*"
     scheme: str = "Bearer"  # of the token
+    # Further headers for the first origin only.
+    secret_headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
     def authorization(self) -> str:
         """Value of the Authorization header; "" without a token."""
         return f"{self.scheme} {self.token}" if self.token else ""
 
+    @property
+    def origin_headers(self) -> dict[str, str]:
+        """Headers that no other origin may get."""
+        return {"Authorization": self.authorization, **dict(self.secret_headers)}
+
     def __post_init__(self) -> None:
         """Reject values that could inject headers.
 
         Raises: ValueError. Its message omits the value, which may be a secret.
         """
-        for name in ("etag", "token", "accept", "scheme"):
-            value = getattr(self, name)
+        values = {name: getattr(self, name) for name in ("etag", "token", "accept", "scheme")}
+        for name, value in (*values.items(), *self.secret_headers):
             if value and not _HEADER_VALUE.fullmatch(value):
                 raise ValueError(f"the {name} is not a single line of printable ASCII characters")
 
@@ -144,7 +151,7 @@ def open_stream(
         headers = {
             "Accept": hop.options.accept,
             "If-None-Match": hop.options.etag,
-            "Authorization": hop.options.authorization,
+            **hop.options.origin_headers,
         }
         data = serialize_request("GET", hop.url, headers)
         with send_request(hop.connection_request, policy, data, max_bytes) as response:

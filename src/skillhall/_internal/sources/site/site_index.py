@@ -8,16 +8,12 @@ counts as an index: neither a listing of a folder nor a page with links.
 from __future__ import annotations
 
 import re
-import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from threading import Lock
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote, urljoin
 
 from skillhall._internal.hints import find_close_names
-from skillhall._internal.net.connection import DEFAULT_TOTAL_TIMEOUT, NetworkSettings
-from skillhall._internal.net.fetch import FetchOptions, FetchResult, fetch
+from skillhall._internal.net.fetch import FetchOptions
 from skillhall._internal.net.url import WebUrl
 from skillhall._internal.skill.bundle import Bundle, sha256_hex
 from skillhall._internal.skill.finding import Code, Finding
@@ -28,6 +24,7 @@ from skillhall._internal.sources.archive.source import (
     read_loose_files,
 )
 from skillhall._internal.sources.archive.upload import read_archive_or_skill_md
+from skillhall._internal.sources.bounded_download import BoundedDownload, run_parallel
 from skillhall._internal.sources.site.site_ref import INDEX_FILE, WELL_KNOWN, is_entry_name
 from skillhall._internal.strict_json import InvalidJson, JsonObject
 from skillhall.errors import (
@@ -36,23 +33,18 @@ from skillhall.errors import (
     SkillNotInSource,
     SourceNotFound,
     SourceRejected,
-    SourceTimedOut,
     SourceUnavailable,
-    TooLarge,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Container
 
-    from skillhall._internal.net.addresses import AddressPolicy
-    from skillhall._internal.sources.base import Progress, SourceContext
-    from skillhall._internal.sources.site.site_ref import SiteRef
+    from skillhall._internal.sources.base import SourceContext
+from skillhall._internal.sources.site.site_ref import SiteRef
 
 SCHEMA_URL: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 MAX_INDEX: Final = 8 * 1024 * 1024  # bytes
 MAX_SKILLS: Final = 2_000
-MAX_SECONDS: Final = 120.0  # for all downloads together; the limit of git repositories
-_MAX_PARALLEL_DOWNLOADS = 4
 _MAX_SHOWN = 100  # characters of a name in a message
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _FOLDERS = ("agent-skills", "skills")  # of version 0.2, and of version 0.1
@@ -75,7 +67,7 @@ def read_site(reference: SiteRef, context: SourceContext) -> tuple[Bundle, ...]:
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, NoSkillThere,
     SkillNotFound, TooLarge.
     """
-    download = _Download(context.address_policy, context.progress)
+    download = BoundedDownload(context.address_policy, context.progress)
     entries = _read_index(reference, download)
     if reference.skill:
         names = [entry.name for entry in entries]
@@ -84,15 +76,10 @@ def read_site(reference: SiteRef, context: SourceContext) -> tuple[Bundle, ...]:
             raise SkillNotInSource(reference.skill, find_close_names(reference.skill, names))
     if not entries:
         raise NoSkillThere(reference.text, "its index is empty")
-    with ThreadPoolExecutor(_MAX_PARALLEL_DOWNLOADS) as pool:
-        running = [pool.submit(download.read_bundle, entry) for entry in entries]
-        try:
-            return tuple(one.result() for one in running)
-        finally:
-            pool.shutdown(cancel_futures=True)
+    return run_parallel(_SkillReader(download).read_bundle, entries)
 
 
-def _read_index(reference: SiteRef, download: _Download) -> list[IndexEntry]:
+def _read_index(reference: SiteRef, download: BoundedDownload) -> list[IndexEntry]:
     """Return the entries of the first index that the site has. Raises: as `read_site`."""
     urls = [reference.url]
     if reference.url.endswith(WELL_KNOWN):
@@ -100,7 +87,7 @@ def _read_index(reference: SiteRef, download: _Download) -> list[IndexEntry]:
     failure: SourceUnavailable | None = None
     for url in urls:
         try:
-            result = download.fetch(url, MAX_INDEX)
+            result = download.fetch(url, MAX_INDEX, FetchOptions(accept="application/json"))
             return parse_index(result.data, result.url)
         except SourceNotFound:
             continue
@@ -178,36 +165,11 @@ def is_safe_url_path(path: str) -> bool:
     return path.isprintable() and {"", ".", ".."}.isdisjoint(path.split("/"))
 
 
-@dataclass(slots=True)
-class _Download:
-    """Downloads of one site, within one limit of time and one of bytes."""
+@dataclass(frozen=True, slots=True)
+class _SkillReader:
+    """Reads the skills of an index."""
 
-    policy: AddressPolicy
-    progress: Progress | None = None
-    deadline: float = field(default_factory=lambda: time.monotonic() + MAX_SECONDS)
-    _received: int = 0
-    _lock: Lock = field(default_factory=Lock)
-
-    def fetch(self, url: str, max_bytes: int = DEFAULT_ARCHIVE_LIMITS.total) -> FetchResult:
-        """Fetch one file. Raises: as `net.fetch.fetch`."""
-        seconds = min(self.deadline - time.monotonic(), DEFAULT_TOTAL_TIMEOUT)
-        if seconds <= 0:
-            problem = f"the downloads took more than {MAX_SECONDS:.0f} seconds"
-            raise SourceTimedOut(WebUrl.parse(url).host, problem)
-        result = fetch(
-            url,
-            max_bytes=max(0, min(max_bytes, DEFAULT_ARCHIVE_LIMITS.total - self._received)),
-            policy=self.policy,
-            network=NetworkSettings(total=seconds),
-            options=FetchOptions(accept="application/json, */*"),
-        )
-        with self._lock:
-            self._received += len(result.data)
-            if self._received > DEFAULT_ARCHIVE_LIMITS.total:
-                raise TooLarge(WebUrl.parse(url).host, DEFAULT_ARCHIVE_LIMITS.total)
-            if self.progress is not None:
-                self.progress("Downloading", self._received, 0)
-        return result
+    download: BoundedDownload
 
     def read_bundle(self, entry: IndexEntry) -> Bundle:
         """Download a skill; problems of its files become a finding.
@@ -227,7 +189,7 @@ class _Download:
     def _read_file(self, entry: IndexEntry) -> Bundle:
         """Download a SKILL.md or an archive, and verify its digest."""
         [(path, url)] = entry.urls
-        result = self.fetch(url)
+        result = self.download.fetch(url)
         digest = f"sha256:{sha256_hex(result.data)}"
         if digest != entry.digest:
             problem = f"the file has the digest {digest}, and the index lists {entry.digest}"
@@ -242,7 +204,9 @@ class _Download:
 
     def _read_files(self, entry: IndexEntry) -> Bundle:
         """Download the files of a skill one by one."""
-        files = [(f"{entry.name}/{path}", self.fetch(url).data) for path, url in entry.urls]
+        files = [
+            (f"{entry.name}/{path}", self.download.fetch(url).data) for path, url in entry.urls
+        ]
         bundles = [one for one in read_loose_files(files, entry.name) if one.path == entry.name]
         if not bundles:
             raise ArchiveRejected(entry.name, "no_skill", "No SKILL.md found")

@@ -1,0 +1,1 @@
+"""Skills in stores with the S3 API."""
