@@ -16,6 +16,7 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources.archive.source import read_archive
+from skillhall._internal.sources.opener import open_source
 from tests.support.archives import tgz_of, zip_of
 from tests.support.catalogs import wait_for_indexing
 from tests.support.forms import FORM, make_form
@@ -401,6 +402,19 @@ def test_installer_routes_have_an_etag_until_content_changes(
     assert (server.request("GET", path, headers=known).status, first.status) == (304, 200)
     (run_directory / ".agents/skills/pdf/SKILL.md").write_bytes(make_skill_md("pdf", "Changed."))
     assert server.request("GET", path, headers=known).status == 200
+
+
+@pytest.mark.parametrize("version", ["agent-skills", "skills"])
+def test_skills_of_a_server_are_sources_by_both_versions_of_its_index(
+    server: RunningServer, tmp_path: Path, version: str
+) -> None:
+    settings = Settings(str(tmp_path), str(tmp_path / "cache"), allowed_networks=LOOPBACK)
+    site = f"http://127.0.0.1:{server.port}/.well-known/"
+    opened = open_source(f"{site}{version}/index.json#pdf", settings)
+    [pdf] = opened.bundles
+    assert [*pdf.files] == ["SKILL.md", "a b/run.sh"]
+    assert pdf.files["a b/run.sh"].read() == b"#!/bin/sh\n"
+    assert [one.folder for one in open_source(site, settings).bundles] == ["pdf", "shipped"]
 
 
 def test_installer_routes_require_the_token(run_directory: Path, tmp_path: Path) -> None:
