@@ -12,11 +12,12 @@ import pytest
 
 from skillhall._internal.asgi import Services
 from skillhall._internal.cli.runner import run
-from skillhall._internal.settings import Settings
+from skillhall._internal.settings import ClientSettings, Secret, Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources.archive.source import read_archive
 from skillhall._internal.sources.opener import open_source
+from skillhall.errors import SourceUnavailable
 from tests.support.archives import tgz_of, zip_of
 from tests.support.catalogs import wait_for_indexing
 from tests.support.forms import FORM, make_form
@@ -424,6 +425,13 @@ def test_installer_routes_require_the_token(run_directory: Path, tmp_path: Path)
         for path in ("index.json", "pdf/SKILL.md"):
             rejected = server.request("GET", f"{LEGACY}/{path}", headers={"Authorization": ""})
             assert (rejected.status, server.request("GET", f"{LEGACY}/{path}").status) == (401, 200)
+        url = f"http://127.0.0.1:{server.port}"
+        token = Secret(server.headers["Authorization"].removeprefix("Bearer "))
+        client = settings._replace(allowed_networks=LOOPBACK, client=ClientSettings(url, token))
+        assert [one.folder for one in open_source(url, client).bundles] == ["pdf", "shipped"]
+        for other in (ClientSettings("http://127.0.0.1:1", token), ClientSettings(url)):
+            with pytest.raises(SourceUnavailable):
+                open_source(url, client._replace(client=other))
 
 
 SECRET = b"TOKEN=planted-7f3a"

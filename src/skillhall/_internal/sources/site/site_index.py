@@ -8,12 +8,13 @@ counts as an index: neither a listing of a folder nor a page with links.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote, urljoin
 
 from skillhall._internal.hints import find_close_names
-from skillhall._internal.net.fetch import FetchOptions
+from skillhall._internal.net.connection import reveal_token
+from skillhall._internal.net.fetch import FetchOptions, FetchResult
 from skillhall._internal.net.url import WebUrl
 from skillhall._internal.skill.bundle import Bundle, sha256_hex
 from skillhall._internal.skill.finding import Code, Finding
@@ -68,7 +69,8 @@ def read_site(reference: SiteRef, context: SourceContext) -> tuple[Bundle, ...]:
     SkillNotFound, TooLarge.
     """
     download = BoundedDownload(context.address_policy, context.progress)
-    entries = _read_index(reference, download)
+    site = _Site(download, *_find_token(context))
+    entries = _read_index(reference, site)
     if reference.skill:
         names = [entry.name for entry in entries]
         entries = [entry for entry in entries if entry.name == reference.skill]
@@ -76,10 +78,22 @@ def read_site(reference: SiteRef, context: SourceContext) -> tuple[Bundle, ...]:
             raise SkillNotInSource(reference.skill, find_close_names(reference.skill, names))
     if not entries:
         raise NoSkillThere(reference.text, "its index is empty")
-    return run_parallel(_SkillReader(download).read_bundle, entries)
+    return run_parallel(site.read_bundle, entries)
 
 
-def _read_index(reference: SiteRef, download: BoundedDownload) -> list[IndexEntry]:
+def _find_token(context: SourceContext) -> tuple[tuple[str, str, int] | None, str]:
+    """Return the origin of the user's Skillhall server, and its token. Raises: ConfigInvalid."""
+    client = context.settings.client
+    if not context.with_credentials or client.token is None:
+        return None, ""
+    try:
+        origin = WebUrl.parse(client.server).origin
+    except SourceRejected:  # reported by the commands that need the server
+        return None, ""
+    return origin, reveal_token(client.token, "SKILLHALL_SERVER_TOKEN")
+
+
+def _read_index(reference: SiteRef, site: _Site) -> list[IndexEntry]:
     """Return the entries of the first index that the site has. Raises: as `read_site`."""
     urls = [reference.url]
     if reference.url.endswith(WELL_KNOWN):
@@ -87,7 +101,7 @@ def _read_index(reference: SiteRef, download: BoundedDownload) -> list[IndexEntr
     failure: SourceUnavailable | None = None
     for url in urls:
         try:
-            result = download.fetch(url, MAX_INDEX, FetchOptions(accept="application/json"))
+            result = site.fetch(url, MAX_INDEX)
             return parse_index(result.data, result.url)
         except SourceNotFound:
             continue
@@ -166,10 +180,18 @@ def is_safe_url_path(path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _SkillReader:
-    """Reads the skills of an index."""
+class _Site:
+    """Site with an index; the token is only for `token_origin`."""
 
     download: BoundedDownload
+    token_origin: tuple[str, str, int] | None
+    token: str = field(repr=False)
+
+    def fetch(self, url: str, max_bytes: int = DEFAULT_ARCHIVE_LIMITS.total) -> FetchResult:
+        """Fetch one file. Raises: as `net.fetch.fetch`."""
+        is_own = WebUrl.parse(url).origin == self.token_origin
+        options = FetchOptions(token=self.token if is_own else "")
+        return self.download.fetch(url, max_bytes, options)
 
     def read_bundle(self, entry: IndexEntry) -> Bundle:
         """Download a skill; problems of its files become a finding.
@@ -189,7 +211,7 @@ class _SkillReader:
     def _read_file(self, entry: IndexEntry) -> Bundle:
         """Download a SKILL.md or an archive, and verify its digest."""
         [(path, url)] = entry.urls
-        result = self.download.fetch(url)
+        result = self.fetch(url)
         digest = f"sha256:{sha256_hex(result.data)}"
         if digest != entry.digest:
             problem = f"the file has the digest {digest}, and the index lists {entry.digest}"
@@ -204,9 +226,7 @@ class _SkillReader:
 
     def _read_files(self, entry: IndexEntry) -> Bundle:
         """Download the files of a skill one by one."""
-        files = [
-            (f"{entry.name}/{path}", self.download.fetch(url).data) for path, url in entry.urls
-        ]
+        files = [(f"{entry.name}/{path}", self.fetch(url).data) for path, url in entry.urls]
         bundles = [one for one in read_loose_files(files, entry.name) if one.path == entry.name]
         if not bundles:
             raise ArchiveRejected(entry.name, "no_skill", "No SKILL.md found")
