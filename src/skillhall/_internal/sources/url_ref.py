@@ -29,8 +29,8 @@ class UrlRef(Ref):
     @property
     def server_url(self) -> str:
         """URL of the Skillhall server that has the file, else ""."""
-        server, is_found, _ = self.url.partition("/api/v1/skills/")
-        return server if is_found else ""
+        paths = ("/api/v1/skills/", "/.well-known/")
+        return next((self.url.partition(path)[0] for path in paths if path in self.url), "")
 
     def open(self, context: SourceContext) -> OpenedSource:
         """Download the file. Raises: as `fetch` and `read_archive_or_skill_md`."""

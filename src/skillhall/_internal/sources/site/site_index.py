@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Container
 
     from skillhall._internal.sources.base import SourceContext
-from skillhall._internal.sources.site.site_ref import SiteRef
+    from skillhall._internal.sources.site.site_ref import SiteRef
 
 SCHEMA_URL: Final = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 MAX_INDEX: Final = 8 * 1024 * 1024  # bytes
