@@ -27,9 +27,11 @@ from skillhall._internal.sources.source_text import (
 from skillhall.errors import SourceRejected
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from skillhall._internal.sources.base import OpenedSource, SourceContext
+    from skillhall._internal.sources.repo_layout import RepositorySkills
     from skillhall._internal.sources.source_text import RepositoryLocation, SourceText
 
 _SSH = re.compile(r"ssh://(?:([^@/]*)@)?([^/@]*)/([^?#]*)", re.IGNORECASE)
@@ -66,16 +68,23 @@ class GitRef(RepositoryRef):
 
     def open(self, context: SourceContext) -> OpenedSource:
         """Fetch the skills. Raises: as `read_git`."""
-        # Imported here because reading a lock file must not load it: see `Ref`.
-        from skillhall._internal.sources.git.source import open_git  # noqa: PLC0415
-
-        return self.to_opened_source(open_git(self, context, self.text))
+        read, _ = _import_readers()
+        return self.to_opened_source(read(self, context, self.text))
 
     def is_tag(self, context: SourceContext) -> bool:
         """Ask the host whether the ref is a tag. Raises: as `open`."""
-        from skillhall._internal.sources.git.source import is_git_tag  # noqa: PLC0415
-
+        _, is_git_tag = _import_readers()
         return is_git_tag(self, context)
+
+
+def _import_readers() -> tuple[
+    Callable[[GitRef, SourceContext, str], RepositorySkills],
+    Callable[[GitRef, SourceContext], bool],
+]:
+    """Return `open_git` and `is_git_tag`, which reading a lock file must not load: see `Ref`."""
+    from skillhall._internal.sources.git.source import is_git_tag, open_git  # noqa: PLC0415
+
+    return open_git, is_git_tag
 
 
 def parse_git(source: SourceText) -> GitRef | None:

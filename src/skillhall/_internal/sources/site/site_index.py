@@ -52,7 +52,7 @@ _FOLDERS = ("agent-skills", "skills")  # of version 0.2, and of version 0.1
 _INDEX_HINT = f"it needs {WELL_KNOWN}agent-skills/{INDEX_FILE}, or the URL of its {INDEX_FILE}"
 
 
-class IndexEntry(NamedTuple):
+class SiteEntry(NamedTuple):
     """Skill in an index; `problem` says why it cannot be used."""
 
     name: str
@@ -93,7 +93,7 @@ def _find_token(context: SourceContext) -> tuple[tuple[str, str, int] | None, st
     return origin, reveal_token(client.token, "SKILLHALL_SERVER_TOKEN")
 
 
-def _read_index(reference: SiteRef, site: _Site) -> list[IndexEntry]:
+def _read_index(reference: SiteRef, site: _Site) -> list[SiteEntry]:
     """Return the entries of the first index that the site has. Raises: as `read_site`."""
     urls = [reference.url]
     if reference.url.endswith(WELL_KNOWN):
@@ -113,7 +113,7 @@ def _read_index(reference: SiteRef, site: _Site) -> list[IndexEntry]:
     raise NoSkillThere(reference.text, _INDEX_HINT)
 
 
-def parse_index(data: bytes, url: str) -> list[IndexEntry]:
+def parse_index(data: bytes, url: str) -> list[SiteEntry]:
     """Parse an index that was downloaded from `url`. Raises: InvalidJson.
 
     Problems of one entry are in its `problem`.
@@ -126,14 +126,14 @@ def parse_index(data: bytes, url: str) -> list[IndexEntry]:
     if len(items) > MAX_SKILLS:
         raise document.build_error("skills", f"has more than {MAX_SKILLS} entries")
     parse = _parse_file_list if schema is None else _parse_artifact
-    entries: dict[str, IndexEntry] = {}
+    entries: dict[str, SiteEntry] = {}
     for item in items:
         name = item.location  # until the name is known
         try:
             name = _parse_name(item, entries)
             entries[name] = parse(item, name, url)
         except (InvalidJson, SourceRejected) as error:
-            entries[name] = IndexEntry(name, problem=str(error))
+            entries[name] = SiteEntry(name, problem=str(error))
     return [*entries.values()]
 
 
@@ -147,7 +147,7 @@ def _parse_name(item: JsonObject, known: Container[str]) -> str:
     return name
 
 
-def _parse_artifact(item: JsonObject, name: str, base: str) -> IndexEntry:
+def _parse_artifact(item: JsonObject, name: str, base: str) -> SiteEntry:
     """Parse an entry of version 0.2. Raises: InvalidJson, SourceRejected."""
     kind = item.require_choice("type", "skill-md", "archive")
     digest = item.require_match("digest", _DIGEST)
@@ -158,10 +158,10 @@ def _parse_artifact(item: JsonObject, name: str, base: str) -> IndexEntry:
     if base.startswith("https:") and url.scheme != "https":
         raise item.build_error("url", "leads from https to http")
     path = SKILL_MD if kind == "skill-md" else ""
-    return IndexEntry(name, ((path, f"{url.scheme}://{url.authority}{url.target}"),), digest)
+    return SiteEntry(name, ((path, f"{url.scheme}://{url.authority}{url.target}"),), digest)
 
 
-def _parse_file_list(item: JsonObject, name: str, base: str) -> IndexEntry:
+def _parse_file_list(item: JsonObject, name: str, base: str) -> SiteEntry:
     """Parse an entry of version 0.1. Raises: InvalidJson."""
     paths = item.require("files", list)
     if len(paths) > DEFAULT_ARCHIVE_LIMITS.entries:
@@ -171,7 +171,7 @@ def _parse_file_list(item: JsonObject, name: str, base: str) -> IndexEntry:
     if not any(is_skill_md(path) for path in paths):
         raise item.build_error("files", "contains no SKILL.md")
     folder = urljoin(base, quote(name, safe=""))
-    return IndexEntry(name, tuple((path, f"{folder}/{quote(path)}") for path in paths))
+    return SiteEntry(name, tuple((path, f"{folder}/{quote(path)}") for path in paths))
 
 
 def is_safe_url_path(path: str) -> bool:
@@ -193,7 +193,7 @@ class _Site:
         options = FetchOptions(token=self.token if is_own else "")
         return self.download.fetch(url, max_bytes, options)
 
-    def read_bundle(self, entry: IndexEntry) -> Bundle:
+    def read_bundle(self, entry: SiteEntry) -> Bundle:
         """Download a skill; problems of its files become a finding.
 
         Raises: SourceUnavailable, RateLimited, TooLarge.
@@ -208,7 +208,7 @@ class _Site:
         finding = Finding(Code.SITE_ENTRY, f"{entry.name} cannot be installed: {problem}")
         return Bundle(entry.name, {}, (finding,), path=entry.name)
 
-    def _read_file(self, entry: IndexEntry) -> Bundle:
+    def _read_file(self, entry: SiteEntry) -> Bundle:
         """Download a SKILL.md or an archive, and verify its digest."""
         [(path, url)] = entry.urls
         result = self.fetch(url)
@@ -224,7 +224,7 @@ class _Site:
             raise ArchiveRejected(entry.name, "confusion", problem)
         return bundles[0]
 
-    def _read_files(self, entry: IndexEntry) -> Bundle:
+    def _read_files(self, entry: SiteEntry) -> Bundle:
         """Download the files of a skill one by one."""
         files = [(f"{entry.name}/{path}", self.fetch(url).data) for path, url in entry.urls]
         bundles = [one for one in read_loose_files(files, entry.name) if one.path == entry.name]
