@@ -384,7 +384,7 @@ class Credentials:
                 source.record_use(record.id)
 
     def _token_id(self, credential: Credential) -> str:
-        """Return the id of the token in sign-ins with a credential."""
+        """Return the token id that is recorded in sign-ins with a credential."""
         return self._owner_id(credential) if credential.token is None else credential.token.id
 
     def _owner_id(self, credential: Credential) -> str:

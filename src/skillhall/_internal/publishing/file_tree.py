@@ -62,7 +62,7 @@ class PlannedFolder(NamedTuple):
 def plan_folder(path: str, files: FileTree, config: str) -> PlannedFolder:
     """Compare a folder with the files that it should have.
 
-    Raises: UnsafePath, ConfigInvalid if the folder has files that were not published, OSError.
+    Raises: UnsafePath, ConfigInvalid if the folder has files of others, OSError.
     """
     check_paths(files)
     described = describe_files(files)
@@ -76,9 +76,10 @@ def plan_folder(path: str, files: FileTree, config: str) -> PlannedFolder:
         unknown = [one for one in old if one not in published and old[one] != described.get(one)]
         unknown = [one for one in unknown if one != RECORD_FILE]
         if unknown:
+            names = ", ".join(unknown[:_MAX_NAMED])
             raise ConfigInvalid(
                 config,
-                f"{path!r} has files that were not published: {', '.join(unknown[:_MAX_NAMED])}",
+                f"{path!r} has files that Skillhall did not publish: {names}",
                 "move them away, or choose another folder for the target",
             )
     changes = compare_files(old, describe_files(complete))

@@ -118,7 +118,7 @@ def shorten(text: str, length: int) -> str:
 
 
 def compute_code(*texts: str) -> str:
-    """Return a code that no text can contain, because it depends on all of them."""
+    """Return a code that none of the texts can contain, because it is derived from all of them."""
     digest = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "replace")

@@ -17,7 +17,7 @@ _MAX_COOKIE = 3_500  # characters; browsers accept 4,096 bytes with the name and
 
 
 class SavedView(NamedTuple):
-    """A name for a search, filters and an order."""
+    """A named search, with its filters and its order."""
 
     name: str
     query: str  # of the URL
