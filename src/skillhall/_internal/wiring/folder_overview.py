@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
 
 _SKILLS_FOLDER = "skills"  # where repositories of skills have them
+_MAX_ENTRIES = 1000  # of the folder, in which skills are looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,7 @@ class FolderOverview:
     folder: str
     is_skill: bool  # whether it has a SKILL.md
     has_evals: bool  # whether that skill has evals
-    skills: dict[str, int]  # the number of skills by the folder that contains them
+    skills: dict[str, int]  # the number of skills by the folder that contains them, such as "."
     user_skills: int  # in the folders of the home directory
     rejected: tuple[str, ...]  # paths of skills that agents cannot load
     installed: int  # entries in the lock file
@@ -38,22 +40,33 @@ class FolderOverview:
 
 
 def inspect_folder(settings: Settings) -> FolderOverview:
-    """Inspect the working directory. Nothing outside of the usual skill folders is searched."""
+    """Inspect the working directory: the usual skill folders, and its direct subfolders.
+
+    A deeper search would take long in a home folder.
+    """
     folder = Path(settings.working_directory)
     try:
-        is_skill = any(is_skill_md(path.name) for path in folder.iterdir())
+        entries = sorted(islice(folder.iterdir(), _MAX_ENTRIES))
     except OSError:
-        is_skill = False
+        entries = []
+    is_skill = any(is_skill_md(path.name) for path in entries)
     roots = [path for path, _ in LENIENT.roots]
-    own = "." if is_skill else _SKILLS_FOLDER
-    if (folder / own).is_dir():
-        roots.append(own)
+    subfolders: list[str] = []
+    if is_skill:
+        roots.append(".")
+    else:
+        visible = [path for path in entries if not path.name.startswith(".")]
+        subfolders = [str(path) for path in visible if (path / "SKILL.md").is_file()]
+        roots += subfolders
+        if (folder / _SKILLS_FOLDER).is_dir():
+            roots.append(_SKILLS_FOLDER)
     catalog = load_catalog(roots, settings=settings)
     skills: dict[str, int] = {}
     user_skills = 0
     for skill in (*catalog.skills, *(shadowed.skill for shadowed in catalog.shadowed)):
         root = catalog.roots[skill.root_number].path
-        name = os.path.relpath(root, folder).replace(os.sep, "/")
+        is_direct = root in subfolders
+        name = "." if is_direct else os.path.relpath(root, folder).replace(os.sep, "/")
         if name.startswith("../"):
             user_skills += 1
         else:
@@ -62,9 +75,9 @@ def inspect_folder(settings: Settings) -> FolderOverview:
     project = Project.from_settings(settings)
     installed, missing, lock_problem = 0, 0, ""
     try:
-        entries = project.read_lock().entries
-        installed = len(entries)
-        missing = sum(not Path(project.path(key)).is_dir() for key in entries)
+        locked = project.read_lock().entries
+        installed = len(locked)
+        missing = sum(not Path(project.path(key)).is_dir() for key in locked)
     except (SkillhallError, OSError) as error:
         lock_problem = str(error)
     config = find_config(folder)

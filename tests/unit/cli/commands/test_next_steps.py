@@ -46,6 +46,17 @@ def test_empty_folder_suggests_to_add_or_write_skills(
     ]
 
 
+def test_skills_in_direct_subfolders_are_found(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        make_skill(folder, name)
+    assert overview(capsys)["skills"] == {".": 2}
+    assert next_steps(capsys)[0] == "skillhall check ."
+    assert run([]) == 0
+    assert capsys.readouterr().out.startswith("2 skills in this folder\n")
+
+
 def test_repository_of_skills_is_checked_and_served(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,13 +43,7 @@ def command() -> CommandResult:
 
 
 def _describe(overview: FolderOverview) -> Iterator[str]:
-    if overview.is_skill:
-        yield "This folder is a skill."
-    for folder, count in overview.skills.items():
-        if folder != ".":
-            yield f"{format_count(count, 'skill')} in {sanitize_line(folder)}"
-    if not overview.is_skill and not overview.skills:
-        yield "There are no skills in this folder."
+    yield from _describe_skills(overview)
     if overview.user_skills:
         yield f"{format_count(overview.user_skills, 'skill')} in your home folder"
     if overview.rejected:
@@ -63,11 +57,23 @@ def _describe(overview: FolderOverview) -> Iterator[str]:
         yield f"Settings in {overview.config}"
 
 
+def _describe_skills(overview: FolderOverview) -> Iterator[str]:
+    if overview.is_skill:
+        yield "This folder is a skill."
+    elif not overview.skills:
+        yield "There are no skills in this folder."
+    for folder, count in overview.skills.items():
+        if folder != ".":
+            yield f"{format_count(count, 'skill')} in {sanitize_line(folder)}"
+        elif not overview.is_skill:
+            yield f"{format_count(count, 'skill')} in this folder"
+
+
 def _suggest_steps(overview: FolderOverview) -> Iterator[tuple[str, str]]:
     """Yield commands with their purposes, the most likely ones first."""
     # Installed skills are updated, the others are written here.
     own = next((folder for folder in overview.skills if not folder.startswith(".")), "")
-    own = "." if overview.is_skill else own
+    own = "." if "." in overview.skills or overview.is_skill else own
     if overview.lock_problem:
         yield "skillhall doctor", "find out what is wrong"
     if overview.missing:
@@ -84,7 +90,9 @@ def _suggest_steps(overview: FolderOverview) -> Iterator[tuple[str, str]]:
     if overview.installed:
         yield "skillhall outdated", "see which skills have changed upstream"
     if overview.skills or overview.user_skills:
-        yield "skillhall list", "list the skills that agents see"
+        # Without a folder, `list` searches those of agents.
+        here = own if own == "." and not overview.is_skill else ""
+        yield f"skillhall list {here}".rstrip(), "list the skills"
         yield f"skillhall serve {own}".rstrip(), "show them in a browser, and share them"
         yield "skillhall add owner/repository", "add more skills"
     yield "skillhall add owner/repository", "add skills of others"
