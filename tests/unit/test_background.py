@@ -105,12 +105,13 @@ def test_objects_are_exempt_after_a_collection_that_took_long(
 ) -> None:
     limit_collector_pauses()
     before = gc.get_freeze_count()
-    later: list[list[int]] = [[] for _ in range(1000)]
+    later: list[list[int]] = [[] for _ in range(100_000)]
     gc.collect()
     assert gc.get_freeze_count() <= before
     monkeypatch.setattr(background, "_MAX_PAUSE", -1.0)
     gc.collect()
-    assert gc.get_freeze_count() >= before + len(later)
+    # Some objects of earlier tests, which were exempt, were deleted in between.
+    assert gc.get_freeze_count() >= before + len(later) // 2
 
 
 @pytest.mark.usefixtures("_unchanged_collector")

@@ -93,13 +93,16 @@ READERS: dict[str, Callable[[Path], Read | None]] = {
 
 def read_all(client: str, root: Path) -> dict[str, Read | None]:
     """Read each folder of `root` with a client; what it refuses is `None`."""
-    logging.disable(logging.CRITICAL)
     found: dict[str, Read | None] = {}
-    for folder in sorted(root.iterdir()):
-        try:
-            found[folder.name] = READERS[client](folder)
-        except Exception:  # noqa: BLE001 - of a foreign program, any error means: not loaded
-            found[folder.name] = None
+    logging.disable(logging.CRITICAL)
+    try:
+        for folder in sorted(root.iterdir()):
+            try:
+                found[folder.name] = READERS[client](folder)
+            except Exception:  # noqa: BLE001 - of a foreign program, any error means: not loaded
+                found[folder.name] = None
+    finally:
+        logging.disable(logging.NOTSET)
     return found
 
 
