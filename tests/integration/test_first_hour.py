@@ -7,10 +7,12 @@ from tests.support.first_hour import RECORDING, FirstHour
 SOURCE = str(Path(__file__).resolve().parents[2] / "src")
 # All that was added since the recording, for skills that the user added or created.
 ADDITIONS = ('"trust": "approved"', "trust:          approved")
+CAPABILITY = '   "completions": {},'  # of the MCP server, which has nothing to do with trust
 
 
 def test_first_hour_gives_the_output_of_the_version_without_trust(tmp_path: Path) -> None:
     transcript = FirstHour(SOURCE, tmp_path.resolve()).run_all()
     key, line = ADDITIONS
-    lines = [one.replace(f", {key}", "") for one in transcript.splitlines() if one != line]
+    added = {line, CAPABILITY}
+    lines = [one.replace(f", {key}", "") for one in transcript.splitlines() if one not in added]
     assert lines == RECORDING.read_text(encoding="utf-8").splitlines()

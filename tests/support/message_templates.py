@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -113,6 +114,9 @@ def find_message_templates() -> dict[str, str]:
                 for text in _format_template(node):
                     if SENTENCE.search(text) and text not in NOT_MESSAGES:
                         found.setdefault(text, name)
+    name = "_internal/policy/portability/clients.toml"
+    for trait in tomllib.loads((ROOT / name).read_text(encoding="utf-8"))["traits"].values():
+        found.update(dict.fromkeys(trait.values(), name))
     return found
 
 
