@@ -132,10 +132,8 @@ def check_state(version: str) -> None:
 
 def export_commit(target: Path) -> Path:
     """Copy the files of the current commit."""
-    target.mkdir()
-    archive = target.with_suffix(".tar")
-    git("archive", f"--output={archive}", "HEAD")
-    shutil.unpack_archive(archive, target, filter="data")
+    # There are no uncommitted changes, so the index has the files of the commit.
+    git("checkout-index", "--all", f"--prefix={target}/")
     return target
 
 
