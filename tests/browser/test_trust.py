@@ -1,5 +1,6 @@
 """Trust and policies in a browser, on a server whose operator has rules."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -53,7 +54,7 @@ def test_held_skill_is_marked_and_its_rule_found_by_keyboard(
     expect(card).to_contain_text("deny[0] of the user's policy")
     card.get_by_role("link", name="Policy").press("Enter")
     expect(page.get_by_role("heading", name="Policy", exact=True)).to_be_visible()
-    page.get_by_role("link", name="Held 1").press("Enter")
+    page.get_by_role("link", name=re.compile(r"^Held \d")).press("Enter")
     expect(page.get_by_role("rowheader", name="risky")).to_be_visible()
     expect(page.get_by_role("rowheader", name="pdf-tools")).to_have_count(0)
     assert str(policed.folder) not in page.content()
