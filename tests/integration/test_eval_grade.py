@@ -233,7 +233,7 @@ def test_text_names_flaky_and_useless_assertions(
     assert run(["eval", "grade", str(stored), "--judge", MODEL]) == 0
     out = capsys.readouterr().out
 
-    assert "difference to runs without the skill: +66.7 points [" in out
+    assert "difference from runs without the skill: +66.7 points [" in out
     assert "5 cases: better" in out
     assert f"  judged by {MODEL} with 30 requests, 450 tokens, unknown cost\n" in out
     assert "10 assertions flaky:" in out

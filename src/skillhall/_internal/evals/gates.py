@@ -23,9 +23,9 @@ MIN_JUDGED = 0.9  # share of assertions, unless a gate on `judged` says otherwis
 METRICS: Mapping[str, str] = {
     "pass_rate": "pass rate with the skill",
     "pass_rate.low": "lower end of its interval",
-    "delta": "difference to the pass rate without the skill",
+    "delta": "difference from the pass rate without the skill",
     "delta.low": "lower end of its interval",
-    "delta.old": "difference to the pass rate of the old version",
+    "delta.old": "difference from the pass rate of the old version",
     "delta.old.low": "lower end of its interval",
     "pass_at_k": "share of cases that at least one repeat solves",
     "pass_hat_k": "share of cases that all repeats solve",

@@ -56,7 +56,7 @@ class ResultOverview(NamedTuple):
 
     @property
     def comparison(self) -> str:
-        """The verdict about the difference to runs without the skill; "" without it."""
+        """The verdict about the difference from runs without the skill; "" without it."""
         return self.models[0].comparison if self.models else ""
 
     @property

@@ -51,7 +51,7 @@ def format_summary(summary: EvalSummary) -> Iterator[str]:
 
 def format_difference(one: ArmDifference) -> str:
     """Return a difference, its interval and the verdict, or why there is none."""
-    label = f"difference to runs {ARM_NAMES[one.baseline]}"
+    label = f"difference from runs {ARM_NAMES[one.baseline]}"
     if one.difference is None or one.interval is None:
         return f"{label}: {one.reason}"
     verdict = one.reason or VERDICT_NAMES[one.verdict]
