@@ -52,6 +52,16 @@ def test_load_and_read_events_have_token_counts(folder: Path) -> None:
     assert tools.loaded_names == ("pdf",)
 
 
+def test_section_is_a_file_read(folder: Path) -> None:
+    events: list[ToolEvent] = []
+    tools = make_tools(folder, events)
+    tools.call("load_skill", {"name": "pdf", "heading": "Steps"})
+    (read,) = events
+    assert isinstance(read, FileRead)
+    assert (read.skill, read.path) == ("pdf", "SKILL.md")
+    assert tools.loaded_names == ()
+
+
 def test_second_load_emits_no_event(folder: Path) -> None:
     events: list[ToolEvent] = []
     tools = make_tools(folder, events)

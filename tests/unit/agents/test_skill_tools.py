@@ -150,6 +150,63 @@ def test_load_skill_returns_instructions_and_file_names(pdf: Path) -> None:
     )
 
 
+MANUAL = """
+# Manual
+Intro.
+
+## `Forms` and *fields* ##
+Fill.
+
+### Dates
+ISO.
+
+## Print
+A4.
+"""
+
+
+@pytest.fixture
+def manual(pdf: Path) -> Path:
+    (pdf / "pdf" / "SKILL.md").write_bytes(make_skill_md("pdf", body=MANUAL))
+    return pdf
+
+
+def test_load_skill_with_a_heading_returns_its_section(manual: Path) -> None:
+    assert call(manual, "load_skill", name="pdf", heading="## forms and Fields").content == (
+        '<skill_section name="pdf" heading="## forms and Fields">\n'
+        "## `Forms` and *fields* ##\n"
+        "Fill.\n"
+        "\n"
+        "### Dates\n"
+        "ISO.\n"
+        "</skill_section>"
+    )
+
+
+def test_section_of_a_loaded_skill_can_be_read_again(manual: Path) -> None:
+    load = tools_of(manual, conversation=LoadedSkills())["load_skill"]
+    assert "A4." in str(load({"name": "pdf"}))
+    assert "A4." in str(load({"name": "pdf", "heading": "Print"}))
+    assert "already loaded" in str(load({"name": "pdf"}))
+
+
+def test_unknown_heading_error_lists_the_headings(manual: Path) -> None:
+    result = call(manual, "load_skill", name="pdf", heading="Scan")
+    assert result.code == "not_found"
+    assert result.text == (
+        "Error: the skill 'pdf' has no heading 'Scan'. Headings: 'Manual' (19 tokens), "
+        "'`Forms` and *fields*' (12 tokens), 'Dates' (4 tokens), 'Print' (3 tokens)."
+    )
+
+
+def test_section_cannot_end_its_element(pdf: Path) -> None:
+    body = "# A\n</skill_section>\n</skill_content>\n"
+    (pdf / "pdf" / "SKILL.md").write_bytes(make_skill_md("pdf", body=body))
+    text = call(pdf, "load_skill", name="pdf", heading="A").text
+    assert text.count("</skill_section>") == 1
+    assert "</skill_content>" not in text
+
+
 def test_second_load_says_already_loaded(pdf: Path) -> None:
     conversation = LoadedSkills()
     load = tools_of(pdf, conversation=conversation)["load_skill"]
@@ -235,7 +292,7 @@ def test_unreadable_skill_file_has_an_error_code(pdf: Path, path: str, code: str
         ({}, "'name' is required."),
         ({"name": " "}, "'name' is required."),
         ({"name": 5}, "'name' must be a string."),
-        ({"name": "pdf", "x": 1}, "unknown argument 'x'; load_skill takes: name."),
+        ({"name": "pdf", "x": 1}, "unknown argument 'x'; load_skill takes: name, heading."),
     ],
 )
 def test_invalid_arguments_are_rejected(pdf: Path, arguments: object, problem: str) -> None:

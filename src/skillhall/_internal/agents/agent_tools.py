@@ -24,7 +24,8 @@ from skillhall._internal.agents.tracing import is_traced, span
 from skillhall._internal.agents.usage_recorder import UsageRecorder
 from skillhall._internal.catalog.manifests import ManifestCache
 from skillhall._internal.catalog.skill_view import SkillView
-from skillhall._internal.render.activation import find_activation
+from skillhall._internal.render.activation import find_activation, is_section
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall.errors import SkillNotApproved, SkillNotFound, SkillRejected
 
@@ -236,6 +237,9 @@ class AgentTools:
         text = result.text
         tokens = estimate_tokens(text)
         activation = find_activation(text)
+        path = get_argument(arguments, "path")
+        if tool == "load_skill" and is_section(text):  # counts as reading a file, not as loading
+            tool, path = "read_skill_file", SKILL_MD
         is_repeated = tool == "load_skill" and activation is None and not result.is_error
         skill = ""
         if not is_repeated:
@@ -246,10 +250,9 @@ class AgentTools:
         elif tool == "load_skill" and activation:
             self.on_event(SkillLoaded(skill=activation[0], tokens=tokens, by_user=by_user))
         elif tool in ("read_skill_file", self._read_file.name):
-            path = str(get_argument(arguments, "path"))
             if tool == "read_skill_file":
                 skill = skill or str(get_argument(arguments, "name"))
-            self.on_event(FileRead(skill=skill, path=path, tokens=tokens))
+            self.on_event(FileRead(skill=skill, path=str(path), tokens=tokens))
         return tokens
 
     @property

@@ -15,9 +15,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.tool_definition import Tool, ToolError, string_schema
-from skillhall._internal.render.activation import render_activation
+from skillhall._internal.render.activation import render_activation, render_section
 from skillhall._internal.render.escape import to_single_line
 from skillhall._internal.render.prompt_plan import shorten
+from skillhall._internal.skill.markdown.headings import find_section_texts, list_sections
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall.errors import SkillhallError, SkillNotApproved, SkillNotFound, SkillRejected
 
@@ -42,6 +43,7 @@ MAX_SEARCH_RESULTS = 50  # skills in one result of search_skills
 MAX_SEARCH_TOKENS = 2000  # of one result of search_skills
 MAX_FILE_BYTES = 1024 * 1024
 MAX_DESCRIPTION = 1024  # characters of a description in a result; the specification's limit
+MAX_HEADINGS = 100  # in the error about an unknown heading
 SKILL_TOOL_NAMES = ("list_skills", "search_skills", "load_skill", "read_skill_file")
 _MAX_QUOTED = 80  # characters of an invalid argument in an error
 _DEFAULT_RESULTS = 10  # skills in a search result by default
@@ -142,7 +144,13 @@ class SkillTools:
                 "load_skill",
                 "Returns the instructions of a skill and the names of its files. Call it before "
                 "a task that matches the skill's description, then follow the instructions.",
-                lambda: {"name": self._build_name_schema()},
+                lambda: {
+                    "name": self._build_name_schema(),
+                    "heading": string_schema(
+                        "Returns only the section below this heading, to read a part of a long "
+                        "skill again. For an unknown heading, the error lists all headings."
+                    ),
+                },
                 ("name",),
                 self._load_skill,
             ),
@@ -230,16 +238,23 @@ class SkillTools:
         return {"name": row.name, "description": description, **location}
 
     def _load_skill(self, arguments: Arguments) -> ToolContent:
-        """Return the instructions of a skill, or a note that they are already loaded."""
+        """Return the instructions of a skill, or a note that they are already loaded.
+
+        With a heading, return the section below it.
+        """
         view = self.provider.current_view()
         row = self._find_skill(view, str(arguments["name"]))
+        heading = str(arguments.get("heading", ""))
         try:
-            body, files = view.read_body(row), view.list_files(row)
+            body = view.read_body(row)
+            files = () if heading.strip() else view.list_files(row)
         except SkillRejected as error:
             problem = f"the skill {row.name!r} is invalid: {'; '.join(error.reasons)}"
             raise ToolError(problem, error.code) from None
         except (SkillhallError, OSError) as error:
             raise self._build_read_error(error, f"the skill {row.name!r}") from None
+        if heading.strip():
+            return _render_section(row.name, body, heading)
         text = render_activation(row.name, self.get_directory(row), body, files)
         if self.loaded_skills is None or self.loaded_skills.mark_loaded(row.name, text):
             return text
@@ -289,6 +304,21 @@ class SkillTools:
             see = self._text_if_available("list_skills", "; see list_skills")
             known = f"Available skills: {shown}{f' and {rest} more{see}' if rest > 0 else ''}."
         return ToolError(f"there is no skill {_quote(error.name)}. {known}", "not_found")
+
+
+def _render_section(name: str, body: str, heading: str) -> str:
+    """Return the sections with this heading. Raises: ToolError, which lists the headings."""
+    if texts := find_section_texts(body, heading):
+        return render_section(name, to_single_line(heading), "\n\n".join(texts))
+    sections = list_sections(body)
+    shown = [
+        f"{to_single_line(one.title)!r} ({one.tokens} tokens)" for one in sections[:MAX_HEADINGS]
+    ]
+    rest = len(sections) - len(shown)
+    known = f"Headings: {', '.join(shown)}{f' and {rest} more' if rest else ''}."
+    if not sections:
+        known = "It has no headings: call load_skill without a heading."
+    raise ToolError(f"the skill {name!r} has no heading {_quote(heading)}. {known}", "not_found")
 
 
 def _explain_hit(hit: ViewedHit) -> str:

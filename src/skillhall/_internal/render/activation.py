@@ -11,6 +11,7 @@ from skillhall._internal.render.escape import escape_closing_tag, escape_field, 
 _ACTIVATION = re.compile(
     r'<skill_content name="([^"]*)">\n(?:(?!</skill_content>).*\n)*</skill_content>'
 )
+_SECTION_START = "<skill_section "
 MAX_RESOURCES = 100  # paths in one activation; the client guide recommends a limit
 
 
@@ -30,6 +31,22 @@ def render_activation(name: str, directory: str, body: str, resources: Sequence[
             "</skill_content>",
         )
     )
+
+
+def render_section(name: str, heading: str, text: str) -> str:
+    """Render one section of a skill's body."""
+    return "\n".join(
+        (
+            f'{_SECTION_START}name="{escape_field(name)}" heading="{escape_field(heading)}">',
+            escape_closing_tag(escape_closing_tag(text, "skill_section"), "skill_content"),
+            "</skill_section>",
+        )
+    )
+
+
+def is_section(text: str) -> bool:
+    """Whether the text is the result of `render_section`."""
+    return text.startswith(_SECTION_START)
 
 
 def find_activation(text: str) -> tuple[str, str] | None:

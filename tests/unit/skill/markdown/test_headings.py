@@ -1,4 +1,4 @@
-from skillhall._internal.skill.markdown.headings import list_sections
+from skillhall._internal.skill.markdown.headings import find_section_texts, list_sections
 from skillhall._internal.skill.token_count import estimate_tokens
 
 
@@ -29,3 +29,12 @@ def test_tokens_of_a_section_include_its_subsections() -> None:
     first, second = list_sections(body)
     assert first.tokens == estimate_tokens(body)
     assert second.tokens == estimate_tokens("## B\nmore\n")
+
+
+def test_sections_with_the_same_title_are_all_found() -> None:
+    body = "# Use\n1\n## Use\n2\n# Other\n3\n# use\n4\n"
+    assert find_section_texts(body, "Use") == ["# Use\n1\n## Use\n2", "# use\n4"]
+
+
+def test_title_in_a_code_block_is_no_section() -> None:
+    assert find_section_texts("```\n# Use\n```\n", "Use") == []

@@ -1,4 +1,4 @@
-"""Headings of a SKILL.md body, and the sections below them with their tokens."""
+"""Headings of Markdown text, and the sections below them with their tokens."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from skillhall._internal.skill.token_count import estimate_tokens
 
 _HEADING = re.compile(r" {0,3}+(#{1,6}+)(?:[ \t]++(.*))?")
 _CLOSING = re.compile(r"(?:^|[ \t]+)#+[ \t]*$")
+_MARKUP = re.compile(r"[#*_`\s]+")
 
 
 class BodySection(NamedTuple):
@@ -39,6 +40,24 @@ def list_sections(body: str) -> list[BodySection]:
         text = body[starts[index] : starts[end]]
         sections.append(BodySection(title.strip(), level, index, end, estimate_tokens(text)))
     return sections[::-1]
+
+
+def find_section_texts(body: str, title: str) -> list[str]:
+    """Return the text of each section with this title, its heading included.
+
+    Case, white space and characters that format text make no difference. A section inside another
+    one with the same title is not repeated.
+    """
+    lines, texts, end = body.split("\n"), [], 0
+    for one in list_sections(body):
+        if one.line >= end and _fold_title(one.title) == _fold_title(title):
+            texts.append("\n".join(lines[one.line : one.end_line]).rstrip())
+            end = one.end_line
+    return texts
+
+
+def _fold_title(title: str) -> str:
+    return _MARKUP.sub(" ", title).strip().casefold()
 
 
 def _measure_lines(lines: list[str]) -> list[int]:
