@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from skillhall._internal.api.functions import scan, validate
     from skillhall._internal.api.installer import Installer
+    from skillhall._internal.api.python_skills import PythonSkills
     from skillhall._internal.api.skills import Skill, Skills
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.skill.finding import Finding
@@ -61,6 +62,7 @@ _NAMES_BY_MODULE = {
     ),
     "_internal.api.functions": ("scan", "validate"),
     "_internal.api.installer": ("Installer",),
+    "_internal.api.python_skills": ("PythonSkills",),
     "_internal.api.skills": ("Skill", "Skills"),
     "_internal.policy.profiles": ("Profile",),
     "_internal.skill.lossless_editor": ("Document",),
@@ -86,6 +88,7 @@ __all__ = [
     "Installer",
     "InvalidSkillError",
     "Profile",
+    "PythonSkills",
     "Skill",
     "SkillNotFound",
     "SkillhallError",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from skillhall._internal.fs.write import create_folder
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SPECIFICATION
+from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.checks import suggest_name
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
@@ -15,6 +18,7 @@ from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.parser import parse_skill
 from skillhall.errors import Conflict, SkillRejected
 
+_NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 DEFAULT_DESCRIPTION = "Does one thing well. Use when the user asks for that thing."
 _BODY_TEMPLATE = """
 # {title}
@@ -43,12 +47,17 @@ class CreatedSkill:
 
 
 def create_skill(
-    directory: str, name: str, description: str = DEFAULT_DESCRIPTION, body: str | None = None
+    directory: str,
+    name: str,
+    description: str = DEFAULT_DESCRIPTION,
+    body: str | None = None,
+    files: Mapping[str, bytes] = _NO_FILES,
 ) -> CreatedSkill:
     """Create the skill `name` in `directory`, which is created if missing.
 
-    Raises: SkillRejected with a suggestion if the name or description is not allowed, Conflict if
-    the folder exists, OSError if it cannot be written.
+    `files` are further files by path. Raises: SkillRejected with a suggestion if the name or
+    description is not allowed, UnsafePath, Conflict if the folder exists, OSError if it cannot be
+    written.
     """
     if body is None:
         body = _BODY_TEMPLATE.format(title=name.replace("-", " ").capitalize())
@@ -62,10 +71,11 @@ def create_skill(
         if any(finding.code is Code.NAME_CHARACTERS for finding in rejecting) and "/" in name:
             error.hint = "a name cannot contain a folder; give the folder separately"
         raise error
+    others = {RelativePath.parse(path).text: content for path, content in files.items()}
     parent = Path(directory)
     parent.mkdir(parents=True, exist_ok=True)
     try:
-        create_folder(str(parent), name, {SKILL_MD: data})
+        create_folder(str(parent), name, {**others, SKILL_MD: data})
     except Conflict:
         raise Conflict(str(parent / name)) from None
     return CreatedSkill(name, str(parent / name), str(parent / name / SKILL_MD))
