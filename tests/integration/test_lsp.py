@@ -297,6 +297,24 @@ def test_outline_and_token_counts_follow_the_headings(
     editor_thread.edit(tmp_path, action)
 
 
+def test_problems_of_the_chosen_agents_are_diagnostics(tmp_path: Path) -> None:
+    make_skill(tmp_path, "pdf-tools", data=make_skill_md(description="x" * 1025))
+
+    async def action(editor: Editor) -> list[lsp.Diagnostic]:
+        editor.open("pdf-tools/SKILL.md")
+        return await editor.published()
+
+    found = edit(tmp_path, action, arguments=["--agent", "pi", "--agent", "skills-ref"])
+    (problem,) = [one for one in found if one.code == "portability"]
+    assert problem.range.start.line == 2
+    assert "skills-ref validator" in problem.message
+
+
+def test_unknown_agent_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["lsp", "--agent", "pdf"]) == 4
+    assert "pdf" in capfd.readouterr().err
+
+
 def test_other_documents_have_no_diagnostics(tmp_path: Path, editor_thread: EditorThread) -> None:
     (tmp_path / "README.md").write_text("# Not a skill\n")
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -171,13 +171,14 @@ def edit(
     folder: Path,
     action: Callable[[Editor], Awaitable[T]],
     capabilities: lsp.ClientCapabilities = PUSHED,
+    arguments: Sequence[str] = (),
 ) -> T:
-    """Run an action in an editor that has a folder open."""
+    """Run an action in an editor that has a folder open; `arguments` are of the server."""
 
     async def main() -> T:
         editor = Editor(folder, capabilities)
         async with asyncio.timeout(DEADLINE):
-            await editor.start()
+            await editor.start(*arguments)
             try:
                 return await action(editor)
             finally:

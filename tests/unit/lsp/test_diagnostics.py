@@ -1,9 +1,15 @@
 from lsprotocol.types import CodeAction, DiagnosticSeverity, RenameFile
 
 from skillhall._internal.authoring.open_document import OpenDocument
-from skillhall._internal.lsp.diagnostics import build_code_actions, build_diagnostics
+from skillhall._internal.authoring.portability import PortabilityProblem
+from skillhall._internal.lsp.diagnostics import (
+    build_code_actions,
+    build_diagnostics,
+    build_portability_diagnostics,
+)
 from skillhall._internal.lsp.positions import TextLines
 from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.policy.portability.client_rules import Outcome
 from skillhall._internal.policy.profiles import SPECIFICATION
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code, Finding
@@ -71,3 +77,14 @@ def test_file_in_another_case_can_be_renamed() -> None:
     (change,) = rename.edit.document_changes or ()
     assert isinstance(change, RenameFile)
     assert change.new_uri == URI
+
+
+def test_portability_problem_is_on_the_line_of_its_field() -> None:
+    dropped = PortabilityProblem("", Outcome.DROPPED, "it has a tab", "use spaces", ("A 1", "B 2"))
+    lost = PortabilityProblem("description", Outcome.LOSS, "it is long", "cut it", ("A 1",))
+    lines = {"": 0, "description": 2}
+    first, second = build_portability_diagnostics([dropped, lost], lines.__getitem__, LINES)
+    assert first.message == "the skill is dropped by A 1, B 2: it has a tab\nhint: use spaces"
+    assert (first.severity, first.range.start.line) == (DiagnosticSeverity.Warning, 0)
+    assert second.message == "description is lost in A 1: it is long\nhint: cut it"
+    assert (second.severity, second.range.start.line) == (DiagnosticSeverity.Information, 2)

@@ -83,7 +83,7 @@ def test_outline_nests_a_section_below_the_next_higher_level(skill: Path) -> Non
 def test_document_without_frontmatter_has_an_outline_and_tokens(skill: Path) -> None:
     plain = features(skill, "# Only\n")
     assert [one.name for one in plain.list_symbols()] == ["Only"]
-    assert len(plain.list_token_counts()) == 2
+    assert len(plain.list_lenses()) == 2
 
 
 def test_links_lead_to_files_that_exist(skill: Path) -> None:
@@ -108,3 +108,15 @@ def test_completion_replaces_only_the_last_word(skill: Path) -> None:
     assert edit is not None
     assert edit.new_text == "Claude Code"
     assert getattr(edit, "range").start == Position(1, len("compatibility: Designed for "))  # noqa: B009
+
+
+def first_lens(skill: Path, text: str) -> str:
+    command = features(skill, text).list_lenses()[0].command
+    return command.title if command else ""
+
+
+def test_lens_counts_the_clients_that_do_not_load_the_skill(skill: Path) -> None:
+    plain = "---\nname: pdf-tools\ndescription: Reads PDF files.\n---\n# One\n"
+    assert first_lens(skill, plain).endswith("when the skill is loaded")
+    broken = plain.replace("Reads PDF files.", "Use when: a PDF is involved.")
+    assert first_lens(skill, broken).endswith("; of 13 clients, 7 drop it")

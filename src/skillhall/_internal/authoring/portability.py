@@ -142,6 +142,34 @@ def _judge_file(result: ValidationResult, agents: Sequence[str]) -> PortabilityR
     return PortabilityResult(name, result.path, result.location, verdicts)
 
 
+def name_client(verdict: ClientVerdict) -> str:
+    """Return the name of the client and its version, for a report."""
+    if verdict.agent:
+        return f"{verdict.agent} (not compared; by the client guide)"
+    return f"{verdict.client.label} {verdict.client.version}"
+
+
+class PortabilityProblem(NamedTuple):
+    """A trait of a skill, and the clients that drop the skill or lose a field because of it."""
+
+    field: str  # "" if it is the file or the YAML
+    outcome: Outcome
+    text: str
+    repair: str
+    clients: tuple[str, ...]
+
+
+def list_problems(verdicts: Iterable[ClientVerdict]) -> list[PortabilityProblem]:
+    """Return the problems of a skill, each with all clients that have it."""
+    texts = load_client_table().texts
+    clients: dict[tuple[str, Outcome, str, str], list[str]] = {}
+    for verdict in verdicts:
+        for rule in verdict.reasons:
+            key = (rule.field, rule.outcome, *texts[rule.trait])
+            clients.setdefault(key, []).append(name_client(verdict))
+    return [PortabilityProblem(*key, tuple(names)) for key, names in clients.items()]
+
+
 def serialize_verdicts(verdicts: Iterable[ClientVerdict]) -> list[dict[str, object]]:
     """Return the verdicts as JSON, for the command line and REST."""
     texts = load_client_table().texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from lsprotocol.types import (
@@ -18,8 +18,10 @@ from lsprotocol.types import (
 
 from skillhall._internal.authoring.fix import fix_all, propose_fixes
 from skillhall._internal.authoring.open_document import OpenDocument
+from skillhall._internal.authoring.portability import PortabilityProblem
 from skillhall._internal.lsp.positions import TextLines
 from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.policy.portability.client_rules import Outcome
 from skillhall._internal.policy.profiles import Profile
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
@@ -29,6 +31,10 @@ _SEVERITIES = {
     Effect.REJECT: DiagnosticSeverity.Error,
     Effect.WARN: DiagnosticSeverity.Warning,
     Effect.ACCEPT: DiagnosticSeverity.Information,
+}
+_PORTABILITY_SEVERITIES = {
+    Outcome.DROPPED: DiagnosticSeverity.Warning,
+    Outcome.LOSS: DiagnosticSeverity.Information,
 }
 
 
@@ -58,6 +64,29 @@ def build_diagnostics(
             )
         )
     return found
+
+
+def build_portability_diagnostics(
+    problems: Iterable[PortabilityProblem], find_line: Callable[[str], int], lines: TextLines
+) -> list[Diagnostic]:
+    """Return a diagnostic for each problem, on the line of its field."""
+    return [
+        Diagnostic(
+            range=lines.line_range(find_line(problem.field)),
+            message=_describe_problem(problem),
+            severity=_PORTABILITY_SEVERITIES[problem.outcome],
+            code="portability",
+            source=SOURCE,
+        )
+        for problem in problems
+    ]
+
+
+def _describe_problem(problem: PortabilityProblem) -> str:
+    effect = f"{problem.field or 'a field'} is lost in"
+    if problem.outcome is Outcome.DROPPED:
+        effect = "the skill is dropped by"
+    return f"{effect} {', '.join(problem.clients)}: {problem.text}\nhint: {problem.repair}"
 
 
 def _describe_place(finding: Finding, path: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -24,9 +25,15 @@ from lsprotocol.types import (
 )
 
 from skillhall._internal.authoring.open_document import OpenDocument
+from skillhall._internal.authoring.portability import judge_skill_md
 from skillhall._internal.authoring.skill_schema import FieldDescription, describe_fields
 from skillhall._internal.installer.agent_folders import AGENTS
 from skillhall._internal.lsp.positions import TextLines
+from skillhall._internal.policy.portability.client_rules import (
+    ClientVerdict,
+    Outcome,
+    count_outcomes,
+)
 from skillhall._internal.skill.frontmatter_locator import (
     FrontmatterBlock,
     find_frontmatter,
@@ -257,16 +264,37 @@ class DocumentFeatures:
         whole = Range(Position(line, 0), end)
         return DocumentSymbol(name, kind, whole, self.lines.line_range(line), detail=detail)
 
-    def list_token_counts(self) -> list[CodeLens]:
-        """Return the tokens of the frontmatter, the body and each section."""
+    def judge_portability(self, agents: Sequence[str] = ()) -> tuple[ClientVerdict, ...]:
+        """Return what these agents make of the skill; without any, all compared clients."""
+        folder = os.path.basename(os.path.dirname(self.document.path))
+        return judge_skill_md(self.document.data, folder, agents)
+
+    def find_field_line(self, key: str) -> int:
+        """Return the line of a field; the first line if the field is missing."""
+        return next((one.line for one in self._fields if one.key == key), 0)
+
+    def list_lenses(self, agents: Sequence[str] = ()) -> list[CodeLens]:
+        """Return the tokens of the frontmatter, the body and each section.
+
+        If a client does not load the skill without loss, the first line says so, too.
+        """
         listed = " ".join(one.value for one in self._fields if one.key in _LISTED_FIELDS)
         total = f"about {_format_tokens(estimate_tokens(listed))} in each system prompt, "
         total += f"{estimate_tokens(self._body.strip())} when the skill is loaded"
+        if problem := _summarize_portability(self.judge_portability(agents)):
+            total = f"{total}; {problem}"
         titles = [(0, total), *((one.line, _format_tokens(one.tokens)) for one in self._sections)]
         return [
             CodeLens(Range(Position(line, 0), Position(line, 0)), Command(title, ""))
             for line, title in titles
         ]
+
+
+def _summarize_portability(verdicts: Sequence[ClientVerdict]) -> str:
+    counts = count_outcomes(verdicts)
+    dropped, lossy = counts[Outcome.DROPPED], counts[Outcome.LOSS]
+    parts = [f"{dropped} drop it"] * bool(dropped) + [f"{lossy} lose a field"] * bool(lossy)
+    return f"of {len(verdicts)} clients, {' and '.join(parts)}" if parts else ""
 
 
 def _describe_field(field: _FieldPosition, description: FieldDescription | None) -> str:

@@ -18,8 +18,14 @@ from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from skillhall._internal.authoring.open_document import OpenDocument
+from skillhall._internal.authoring.portability import list_problems
 from skillhall._internal.authoring.validate import validate
-from skillhall._internal.lsp.diagnostics import SOURCE, build_code_actions, build_diagnostics
+from skillhall._internal.lsp.diagnostics import (
+    SOURCE,
+    build_code_actions,
+    build_diagnostics,
+    build_portability_diagnostics,
+)
 from skillhall._internal.lsp.document_features import DocumentFeatures, LinkedFile
 from skillhall._internal.lsp.positions import TextLines
 from skillhall._internal.skill.frontmatter_locator import is_skill_md
@@ -27,6 +33,8 @@ from skillhall._version import VERSION
 from skillhall.errors import SkillhallError, UnsafePath
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.settings import Settings
 
@@ -37,9 +45,10 @@ _KINDS = [lsp.CodeActionKind.QuickFix, lsp.CodeActionKind.SourceFixAll]
 class SkillLanguageServer(LanguageServer):
     """The documents of one client, and the profile that judges them."""
 
-    def __init__(self, profile: Profile, settings: Settings) -> None:
+    def __init__(self, profile: Profile, settings: Settings, agents: Sequence[str] = ()) -> None:
         super().__init__(SOURCE, VERSION)
         self.profile = profile
+        self.agents = agents  # that the skills must be portable to
         self.settings = settings
         self._features: dict[str, tuple[int | None, DocumentFeatures]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -96,7 +105,13 @@ class SkillLanguageServer(LanguageServer):
         if features is None:
             return []
         findings = features.document.check(self.profile)
-        return build_diagnostics(findings, features.document.path, features.lines)
+        found = build_diagnostics(findings, features.document.path, features.lines)
+        if self.agents:
+            problems = list_problems(features.judge_portability(self.agents))
+            found += build_portability_diagnostics(
+                problems, features.find_field_line, features.lines
+            )
+        return found
 
     def publish(self, uri: str, *, delay: float = 0) -> None:
         """Send the diagnostics of a document, unless the client asks for them itself."""
@@ -297,9 +312,9 @@ def _register_views(server: SkillLanguageServer) -> None:
         return [] if features is None else features.list_symbols()
 
     @server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
-    def list_token_counts(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
+    def list_lenses(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
         features = server.get_features(params.text_document.uri)
-        return [] if features is None else features.list_token_counts()
+        return [] if features is None else features.list_lenses(server.agents)
 
     @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     def go_to_file(params: lsp.DefinitionParams) -> lsp.Location | None:
@@ -340,6 +355,6 @@ def _register_edits(server: SkillLanguageServer) -> None:
         return None if linked is None else lsp.PrepareRenamePlaceholder(linked.range, linked.path)
 
 
-def serve_editor(profile: Profile, settings: Settings) -> None:
+def serve_editor(profile: Profile, settings: Settings, agents: Sequence[str] = ()) -> None:
     """Serve until the client exits. stdout is reserved for the protocol."""
-    SkillLanguageServer(profile, settings).start_io()
+    SkillLanguageServer(profile, settings, agents).start_io()

@@ -15,6 +15,7 @@ from skillhall._internal.authoring.portability import (
     check_portability,
     fix_portability,
     load_client_table,
+    name_client,
     serialize_verdicts,
 )
 from skillhall._internal.cli.command_result import CommandResult
@@ -147,12 +148,6 @@ def _count(result: PortabilityResult, outcome: Outcome) -> int:
     return count_outcomes(result.verdicts)[outcome]
 
 
-def _format_client(verdict: ClientVerdict) -> str:
-    if verdict.agent:
-        return f"{verdict.agent} (not compared; by the client guide)"
-    return f"{verdict.client.label} {verdict.client.version}"
-
-
 def _format_reasons(verdict: ClientVerdict) -> Iterator[str]:
     texts = load_client_table().texts
     for rule in verdict.reasons:
@@ -171,7 +166,7 @@ def _format_text(
         yield f"{path}: {parts}"
         shown = [one for one in result.verdicts if one.outcome is not Outcome.LOADS or verbose]
         for group in group_verdicts(shown):
-            yield f"  {group[0].outcome}: {', '.join(map(_format_client, group))}"
+            yield f"  {group[0].outcome}: {', '.join(map(name_client, group))}"
             yield from (f"    {reason}" for reason in _format_reasons(group[0]))
 
 
@@ -183,7 +178,7 @@ def _format_markdown(results: Sequence[PortabilityResult]) -> Iterator[str]:
         yield "|---|---|---|"
         for verdict in result.verdicts:
             reasons = "<br>".join(escape_markdown(reason) for reason in _format_reasons(verdict))
-            yield f"| {escape_markdown(_format_client(verdict))} | {verdict.outcome} | {reasons} |"
+            yield f"| {escape_markdown(name_client(verdict))} | {verdict.outcome} | {reasons} |"
         yield ""
 
 
@@ -196,7 +191,7 @@ def _build_sarif(results: Sequence[PortabilityResult], directory: str) -> dict[s
             for rule in verdict.reasons:
                 text, repair = texts[rule.trait]
                 effect = "drops the skill" if rule.outcome is Outcome.DROPPED else "loses a field"
-                message = f"{_format_client(verdict)} {effect}: {text} (hint: {repair})"
+                message = f"{name_client(verdict)} {effect}: {text} (hint: {repair})"
                 entries.append(
                     {
                         "ruleId": rule.trait.value,
