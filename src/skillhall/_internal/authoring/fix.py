@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +18,7 @@ from skillhall._internal.skill.autofix import AutofixResult, Fix, autofix, find_
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, SKILL_MD, is_skill_md
-from skillhall._internal.skill.line_diff import split_lines
+from skillhall._internal.skill.line_diff import render_diff
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.sources.folder.bundle_reader import read_file_at
 from skillhall._internal.sources.folder.candidate import format_os_error
@@ -81,12 +80,7 @@ def _fix_file(result: ValidationResult, fixer: Fixer, *, dry_run: bool) -> FixRe
     if location.name != SKILL_MD:
         changes = (*changes, f"renamed {location.name!r} to {SKILL_MD!r}")
     names = str(location), str(location.with_name(SKILL_MD))
-    # For `patch`, only "\n" ends a line; `splitlines` also splits at a dozen other characters.
-    old, new = (split_lines(text.decode("utf-8", "surrogateescape")) for text in (data, fixed))
-    diff = "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-        for line in difflib.unified_diff(old, new, *names)
-    )
+    diff = render_diff(data, fixed, *names)
     problem = "" if dry_run else _write_fix(location, data, fixed)
     is_written = not dry_run and not problem
     return FixResult(result.location, changes, diff, is_written, problem)

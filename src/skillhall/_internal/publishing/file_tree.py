@@ -10,12 +10,12 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from skillhall._internal.fs.handles import EntryKind, open_root, read_file
+from skillhall._internal.fs.handles import EntryKind, open_root, read_below, read_file
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.publishing.version_log import describe_files
 from skillhall._internal.skill.bundle import RelativePath, find_collision
 from skillhall._internal.strict_json import InvalidJson, JsonObject, render_json
-from skillhall.errors import ConfigInvalid, UnsafePath
+from skillhall.errors import ConfigInvalid, SkillFileNotFound, UnsafePath
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,6 +44,14 @@ class PlannedFolder(NamedTuple):
     files: FileTree  # with the list of published files
     changes: tuple[OutputChange, ...]
     exists: bool
+
+    def read_present(self, path: str) -> bytes:
+        """Read a file as it was published before; empty if it is new. Raises: OSError, TooLarge."""
+        try:
+            with open_root(self.path) as root:
+                return read_below(root, RelativePath.parse(path), _MAX_SIZE)
+        except (FileNotFoundError, SkillFileNotFound):
+            return b""
 
     def apply(self) -> None:
         """Replace the folder atomically, if a file differs. Raises: OSError."""

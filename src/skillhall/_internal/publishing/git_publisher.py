@@ -45,6 +45,11 @@ class PlannedRepository(NamedTuple):
     publication: Publication
     has_branch: bool
 
+    def read_present(self, path: str) -> bytes:
+        """Read a file of the branch; empty if it is new. Raises: SourceUnavailable."""
+        is_new = not self.has_branch or OutputChange(path, "added") in self.changes
+        return b"" if is_new else _run(self.path, "cat-file", "blob", f"{_BRANCH}:{path}")
+
     def apply(self) -> None:
         """Add the commit and the tags. Raises: SourceUnavailable, SourceTimedOut, OSError."""
         if not self.changes:

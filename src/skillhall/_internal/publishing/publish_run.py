@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -38,6 +38,7 @@ from skillhall._internal.publishing.version_log import (
 )
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
+from skillhall._internal.skill.line_diff import is_diffable, render_diff
 from skillhall._internal.skill.parser import parse_frontmatter
 from skillhall._internal.sources.folder.bundle_reader import read_bundle
 from skillhall._internal.strict_json import InvalidJson
@@ -81,6 +82,20 @@ class PublishPlan:
     versions: tuple[ReleaseChange, ...]
     targets: tuple[TargetPlan, ...]
     warnings: tuple[str, ...]
+
+    def render_diffs(self) -> Iterator[str]:
+        """Yield the unified diff of each changed text file. Raises: SkillhallError, OSError."""
+        for target, planned in self.targets:
+            for path, kind in planned.changes:
+                if path not in planned.files and kind != "removed":
+                    continue  # a tag
+                old = planned.read_present(path)
+                new, _ = planned.files.get(path, (b"", 0))
+                name = f"{target}/{path}"
+                if is_diffable(old) and is_diffable(new):
+                    yield render_diff(old, new, f"a/{name}", f"b/{name}")
+                else:
+                    yield f"Binary files a/{name} and b/{name} differ\n"
 
     def apply(self) -> None:
         """Store the versions, then update the targets. Raises: SkillhallError, OSError."""

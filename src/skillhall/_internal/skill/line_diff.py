@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 MAX_LINES = 20_000  # of one text; the longest files of skills have a few thousand
+_MAX_DIFFABLE = 256 * 1024  # bytes of a file
 MAX_SEARCH_STEPS = 400_000  # of one search: a quarter of a second, or 900 moved lines
 
 
@@ -35,6 +37,27 @@ def split_lines(text: str) -> list[str]:
     """Split after each LF. Other line breaks stay inside their line."""
     *lines, last = text.split("\n")
     return [*(f"{line}\n" for line in lines), *([last] if last else [])]
+
+
+def is_diffable(data: bytes) -> bool:
+    """Whether the file is UTF-8 text without NUL, and small enough for a diff."""
+    if len(data) > _MAX_DIFFABLE or b"\0" in data:
+        return False
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def render_diff(old: bytes, new: bytes, old_name: str, new_name: str) -> str:
+    """Return the unified diff of two files, as `patch` reads it."""
+    # For `patch`, only "\n" ends a line; `splitlines` also splits at a dozen other characters.
+    before, after = (split_lines(data.decode("utf-8", "surrogateescape")) for data in (old, new))
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in difflib.unified_diff(before, after, old_name, new_name)
+    )
 
 
 def find_hunks(old: Sequence[str], new: Sequence[str]) -> tuple[list[Hunk], list[Hunk]] | None:

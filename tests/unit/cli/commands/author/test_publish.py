@@ -72,6 +72,26 @@ def test_change_is_published_with_the_declared_bump(project: Path, publish: Publ
     ]
 
 
+def test_diff_shows_the_changed_lines_of_text_files(project: Path, publish: Publisher) -> None:
+    publish("gemini", "git")
+    script = project / "skills/skill-01/scripts/run.sh"
+    script.write_text("#!/bin/sh\necho 2\n")
+    (project / "skills/skill-01/references/data.bin").write_bytes(b"\0")
+    (project / "skills/skill-01/empty.txt").unlink()
+    output = publish("gemini", "git", "--dry-run", "--diff")
+    for target in ("gemini", "git"):
+        name = f"{target}/skills/skill-01"
+        diff = f"--- a/{name}/scripts/run.sh\n+++ b/{name}/scripts/run.sh\n@@ -1,2 +1,2 @@\n"
+        assert f"{diff} #!/bin/sh\n-echo 1\n+echo 2\n" in output
+        file = f"{name}/references/data.bin"
+        assert f"Binary files a/{file} and b/{file} differ\n" in output
+    assert "@@" not in publish("gemini", "--dry-run")
+
+
+def test_diff_needs_a_dry_run(project: Path, publish: Publisher) -> None:
+    publish("--diff", exits=2)
+
+
 def test_yanked_skill_is_left_out(project: Path, publish: Publisher) -> None:
     publish("gemini")
     publish("--yank", "skill-00@1.0.0", "--reason", "leaks names")

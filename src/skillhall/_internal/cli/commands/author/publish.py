@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import click
 
 from skillhall._internal.agents.config.agent_config import find_config
-from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.search_options import read_settings
-from skillhall._internal.cli.terminal import format_count
+from skillhall._internal.cli.terminal import format_count, print_text
 from skillhall._internal.publishing.publish_config import (
     PublishConfig,
     PublishTarget,
@@ -39,6 +39,7 @@ _SIGNS = {"added": "+", "changed": "~", "removed": "-"}
     help="Increase this part of the version of each changed skill.",
 )
 @flag("-n", "--dry-run", help="Show what would change, and change nothing.")
+@flag("--diff", "shows_diff", help="With --dry-run, also show the changes in text files.")
 @click.option(
     "--yank",
     "yanked",
@@ -56,6 +57,7 @@ def command(
     targets: tuple[str, ...],
     bump: str,
     dry_run: bool,
+    shows_diff: bool,
     yanked: str | None,
     reason: str,
     config: str | None,
@@ -66,6 +68,8 @@ def command(
     table [publish] of skillhall.toml. Nothing is uploaded. The command fails if validation rejects
     a skill, or a policy holds it.
     """
+    if shows_diff and not dry_run:
+        raise click.UsageError("--diff needs --dry-run")
     settings = read_settings()
     path = config or find_config(settings.working_directory)
     if path is None:
@@ -92,6 +96,9 @@ def command(
     plan = plan_publication(chosen, request, settings, gate.judge_bundle)
     if not dry_run:
         plan.apply()
+    if shows_diff and not is_json():
+        for diff in plan.render_diffs():
+            print_text(diff)
     return _build_result(plan, dry_run=dry_run)
 
 
