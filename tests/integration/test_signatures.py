@@ -123,6 +123,14 @@ def test_signed_file_that_became_a_link_is_not_installed(
     assert not Path(KEY).exists()
 
 
+def test_additional_link_in_a_signed_skill_is_not_installed(cli: Cli, source: Path) -> None:
+    write(source, SIGNED)
+    (source / "link.md").symlink_to("a.md")
+    added = cli("add", str(source))
+    assert (added.code, "link.md" in added.out + added.err) == (0, True)
+    assert {one.name for one in Path(KEY).iterdir()} == {*SIGNED}
+
+
 def test_update_refuses_a_broken_signature(cli: Cli, source: Path) -> None:
     cli("add", write(source, SIGNED))
     write(source, BROKEN)

@@ -1,6 +1,6 @@
 """Signatures of workflows in the public Sigstore, verified without network.
 
-`tests/support/record_identities.py` says where they come from.
+`tests/support/record_identities.py` and `public_skills.py` say where they come from.
 """
 
 import json
@@ -11,7 +11,9 @@ from skillhall._internal.signing.signers import IdentitySigner
 from skillhall._internal.skill.signatures.file_check import read_signature
 from skillhall._internal.skill.signatures.sigstore_bundle import parse_bundle
 from skillhall._internal.skill.signatures.statement import SignatureInvalid
+from tests.support import public_skills
 from tests.support.bundles import make_bundle
+from tests.support.public_skills import FILES_DIFFER, REJECTED, find_verdict
 from tests.support.record_identities import RECORDED
 from tests.support.signatures import edit_signature, edit_statement
 from tests.support.signed_skills import (
@@ -142,3 +144,47 @@ def test_keyless_skill_is_of_its_identity_alone(identity: str, issuer: str, is_k
 
 def test_reference_tool_accepts_our_keyless_signatures() -> None:
     assert KEYLESS["accepted_of_ours"] == dict.fromkeys(KEYLESS_SHAPES, True)
+
+
+# Models and skills that their authors and their workflows signed in the public Sigstore.
+IBM = "https://sigstore.verify.ibm.com/oauth2"
+AUTHOR = IdentitySigner("author", "*@us.ibm.com", IBM)
+SIGN_SKILLS = (
+    "https://github.com/akunzai/agent-skills/.github/workflows/sign-skills.yml@refs/heads/main"
+)
+PERIOP = (
+    "https://github.com/tijoseymathew/periop-companion/.github/workflows/skills.yml@refs/heads/main"
+)
+PUBLIC_SIGNERS = {
+    "skill-aube": IdentitySigner("aube", SIGN_SKILLS, GITHUB),
+    "skill-periop": IdentitySigner("periop", PERIOP, GITHUB),
+}
+PUBLIC_CASES = public_skills.make_keyless_cases()
+
+
+@pytest.mark.parametrize("case", PUBLIC_CASES)
+def test_verdict_on_a_public_keyless_signature_is_that_of_the_reference_tool(case: str) -> None:
+    verdict = find_verdict(PUBLIC_SIGNERS.get(case, AUTHOR), PUBLIC_CASES[case])
+    assert verdict == public_skills.RECORDING["keyless_verdicts"][case]
+
+
+@pytest.mark.parametrize(
+    ("case", "identity", "issuer", "verdict"),
+    [
+        ("skill-aube", SIGN_SKILLS.replace("main", "*"), GITHUB, FILES_DIFFER),
+        ("skill-aube", "https://github.com/akunzai/*", GITHUB, FILES_DIFFER),
+        ("skill-aube", SIGN_SKILLS.replace("heads/main", "tags/*"), GITHUB, REJECTED),
+        ("skill-aube", SIGN_SKILLS.replace("main", "release"), GITHUB, REJECTED),
+        ("skill-aube", SIGN_SKILLS.replace("sign-skills", "tests"), GITHUB, REJECTED),
+        ("skill-aube", SIGN_SKILLS, GITLAB, REJECTED),
+        ("skill-aube", PERIOP, GITHUB, REJECTED),
+        ("skill-periop", PERIOP.replace("heads/main", "tags/v1"), GITHUB, REJECTED),
+        ("model-1.1.0", "*@example.com", IBM, REJECTED),
+        ("model-1.1.0", "*@us.ibm.com", GITHUB, REJECTED),
+        ("model-0.3.1", "*@us.ibm.com.example.com", IBM, REJECTED),
+    ],
+)
+def test_public_keyless_signature_is_of_its_identity_alone(
+    case: str, identity: str, issuer: str, verdict: str
+) -> None:
+    assert find_verdict(IdentitySigner("ci", identity, issuer), PUBLIC_CASES[case]) == verdict
