@@ -192,6 +192,11 @@ def test_gitlab_repository_has_its_own_source_type() -> None:
         ("github", "acme/skills", "", "", "", "acme/skills"),
         ("github", "acme/skills", "", "feat/x", "SKILL.md", "acme/skills@feat/x"),
         ("github", "acme/skills", "", "", "a b/skill.md", "acme/skills/a%20b"),
+        ("github", "acme/skills", "https://github.com/acme/skills.git", "v2", "a/SKILL.md",
+         "acme/skills/a@v2"),
+        ("github", "acme/skills", "https://ghe.example/acme/skills.git", "v2", "a/SKILL.md",
+         "https://ghe.example/acme/skills.git/a@v2"),
+        ("github", "acme/skills", "https://evil.example/other/skills.git", "", "", "acme/skills"),
         ("gitlab", "g/r", "https://gitlab.com/g/s/r.git", "", "a/SKILL.md",
          "https://gitlab.com/g/s/r.git/a"),
         ("git", "git@example.org:a/b.git", "", "v1", "c/SKILL.md", "git@example.org:a/b.git/c@v1"),
@@ -320,6 +325,38 @@ def test_unknown_fields_are_preserved(tmp_path: Path) -> None:
         ("skillPath", "SKILL.md"),
         ("computedHash", "2"),
     ]
+
+
+GH_ENTRY = {  # as `gh skill install acme/skills notes --pin v2` writes it
+    "source": "acme/skills",
+    "sourceType": "github",
+    "sourceUrl": "https://github.com/acme/skills.git",
+    "skillPath": "skills/notes/SKILL.md",
+    "skillFolderHash": "1",
+    "installedAt": "2026-01-01T00:00:00Z",
+    "updatedAt": "2026-01-01T00:00:00Z",
+    "pinnedRef": "v2",
+}
+
+
+def test_entry_of_gh_skill_is_read_with_its_pinned_ref(tmp_path: Path) -> None:
+    path = user(tmp_path)
+    text = json.dumps({"version": 3, "skills": {"notes": GH_ENTRY}})
+    (tmp_path / ".agents/.skill-lock.json").write_text(text, encoding="utf-8")
+    assert read_npx_lock(path)["notes"].to_reference() == "acme/skills/skills/notes@v2"
+
+
+@pytest.mark.parametrize(("text", "ref"), [("acme/skills@v3", "v3"), ("acme/skills", None)])
+def test_pinned_ref_of_gh_skill_follows_the_installed_ref(
+    tmp_path: Path, text: str, ref: str | None
+) -> None:
+    path = user(tmp_path)
+    document = json.dumps({"version": 3, "skills": {"notes": GH_ENTRY}})
+    (tmp_path / ".agents/.skill-lock.json").write_text(document, encoding="utf-8")
+    edit_npx_lock(path, {"notes": entry("notes", text, "skills/notes", path)}, NOW)
+    after = json.loads(bytes_at(path))["skills"]["notes"]
+    assert (after.get("pinnedRef"), after.get("ref")) == (ref, ref)
+    assert after["installedAt"] == GH_ENTRY["installedAt"]
 
 
 def test_missing_lock_is_created_for_a_new_entry_only(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The two lock files of `npx skills`, and their hashes.
+"""The two lock files of `npx skills`, and their hashes. `gh skill` writes that of the user, too.
 
 We read both and keep them up to date. A file that cannot be parsed is left unchanged, with a note.
 Unknown fields are preserved, and the version is never changed, because `npx skills` discards lock
@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.lock import read_lock_data
+from skillhall._internal.settings import GITHUB_URL
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.merge import FileState
@@ -29,6 +30,7 @@ from skillhall._internal.sources.site.site_ref import WELL_KNOWN
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import NotAFile, SourceRejected, TooLarge, UnsafePath
 
+_GH_REF: Final = "pinnedRef"  # the ref of an entry of `gh skill`, which writes the same file
 _IGNORED_FOLDERS: Final = frozenset({".git", "node_modules"})
 # ASCII in the order of JavaScript's `localeCompare`, which is the same in most locales: spaces and
 # punctuation, digits, letters. Case only breaks ties.
@@ -78,6 +80,9 @@ class NpxEntry:
         """
         has_url = self.source_type in {"git", "gitlab"}
         text = (self.source_url or self.source) if has_url else self.source
+        kinds = _VALID_KINDS.get(self.source_type, frozenset())
+        if self.source_type == "github" and _is_enterprise_url(self.source_url, self.source):
+            text, kinds = self.source_url, _VALID_KINDS["git"]
         if self.source_type == "well-known":
             # The URL is that of the skill's file. A project's lock file has only the host.
             site, is_found, _ = (self.source_url or f"https://{self.source}{WELL_KNOWN}").partition(
@@ -89,13 +94,18 @@ class NpxEntry:
         try:
             reference = parse_source_ref(text)
             npx_source = reference.npx_source
-            kinds = _VALID_KINDS.get(self.source_type, ())
             if npx_source is None or npx_source.source_type not in kinds:
                 return None
             repository = reference.repository
             return _locate_skill(repository, self) if repository else reference.text
         except (SourceRejected, UnsafePath):
             return None
+
+
+def _is_enterprise_url(url: str, repository: str) -> bool:
+    """Whether `owner/name` is on a GitHub Enterprise Server, as `gh skill` records it."""
+    is_elsewhere = url.startswith("https://") and not url.startswith(f"{GITHUB_URL}/")
+    return is_elsewhere and url.endswith((f"/{repository}", f"/{repository}.git"))
 
 
 # Kinds of sources, as `NpxSource` names them, that are valid for the type of an entry.
@@ -159,6 +169,8 @@ def read_npx_lock(lock_path: NpxLockPath) -> dict[str, NpxEntry]:
     keys = ["source", "sourceType", "sourceUrl", "ref", "skillPath"]
     for name, value in document.skills.items() if document else ():
         fields = value if isinstance(value, dict) else {}
+        if _GH_REF in fields and "ref" not in fields:
+            fields = {**fields, "ref": fields[_GH_REF]}
         values = [fields.get(key, "") for key in [*keys, lock_path.lock_format.hash_field]]
         texts = [text for text in values if isinstance(text, str)]
         if len(texts) == len(values) and texts[0]:
@@ -260,6 +272,8 @@ def _merge_entry(
     has_url = lock_format.has_timestamps or entry.source_type in {"git", "gitlab"}
     kind = {"sourceType": entry.source_type}
     origin = {"sourceUrl": entry.source_url if has_url else None, "ref": entry.ref or None}
+    if _GH_REF in old:
+        origin[_GH_REF] = entry.ref or None
     new: dict[str, object] = {
         "source": entry.source,
         **({**kind, **origin} if lock_format.has_timestamps else {**origin, **kind}),
