@@ -142,6 +142,8 @@ AccessProblem: TypeAlias = Literal[
     "token_withheld",  # the server has one, but does not send it for this repository
     "token_rejected",
     "token_invalid",  # the host rejects the token in `token_variable`
+    "no_login",  # there is no stored login for the host
+    "login_rejected",  # the host rejects the stored login
 ]
 
 _MAX_TEXT = 200  # characters of a fact that a message repeats

@@ -7,6 +7,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from email.utils import formatdate
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy
 from skillhall._internal.net.connection import NetworkSettings
 from skillhall._internal.net.fetch import FetchOptions, FetchResult, fetch, open_stream
+from skillhall._internal.net.url import WebUrl
 from skillhall.errors import (
     RateLimited,
     SkillhallError,
@@ -26,7 +28,9 @@ from skillhall.errors import (
 )
 from tests.support.http_server import (
     HttpServer,
+    ReceivedRequest,
     ResponseWriter,
+    Route,
     ScriptedResolver,
     build_head,
     make_certificate,
@@ -217,13 +221,6 @@ def test_second_address_is_tried_if_first_fails(site: HttpServer) -> None:
     assert fetch(url, max_bytes=LIMIT, policy=LOOPBACK, network=network).data == b"second"
 
 
-def test_proxy_variables_are_ignored(site: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:1")
-    site.routes["/x"] = respond(body=b"direct")
-    assert get(site).data == b"direct"
-
-
 # Redirects
 
 
@@ -301,6 +298,83 @@ def test_token_is_dropped_when_redirect_leaves_host(site: HttpServer) -> None:
         False,
         False,
     ]
+
+
+# Credentials of hosts that ask for them
+
+
+class ProviderRecorder:
+    """Provider that always returns the same credentials, and records what it was asked."""
+
+    def __init__(self, value: str = f"Basic {TOKEN}") -> None:
+        self.value = value
+        self.asked: list[tuple[str, str | None]] = []
+
+    def __call__(self, url: WebUrl, challenge: str | None) -> str:
+        self.asked.append((url.path, challenge))
+        return "" if challenge is None else self.value
+
+
+UNAUTHORIZED = respond("401 No", headers={"WWW-Authenticate": 'Basic realm="acme"'})
+
+
+def ask_for_credentials(site: HttpServer, body: bytes = b"secret") -> None:
+    """Serve the body to clients with credentials."""
+
+    def answer(request: ReceivedRequest) -> Route:
+        has_token = request.headers.get("authorization") == f"Basic {TOKEN}"
+        return respond(body=body) if has_token else UNAUTHORIZED
+
+    site.default_route = answer
+
+
+def test_credentials_are_sent_after_the_host_asks_for_them(site: HttpServer) -> None:
+    ask_for_credentials(site)
+    provider = ProviderRecorder()
+    result = fetch(
+        site.url("/x"), max_bytes=9, policy=LOOPBACK, options=FetchOptions(credentials=provider)
+    )
+    assert result.data == b"secret"
+    assert provider.asked == [("/x", None), ("/x", 'Basic realm="acme"')]
+    assert ["authorization" in request.headers for request in site.requests] == [False, True]
+
+
+@pytest.mark.parametrize("value", ["", "Basic wrong"])
+def test_missing_or_rejected_credentials_raise_after_one_attempt(
+    site: HttpServer, value: str
+) -> None:
+    site.routes["/x"] = UNAUTHORIZED
+    options = FetchOptions(credentials=ProviderRecorder(value))
+    with pytest.raises(SourceUnavailable, match="credentials") as caught:
+        fetch(site.url("/x"), max_bytes=9, policy=LOOPBACK, options=options)
+    assert caught.value.access == ("login_rejected" if value else "no_login")
+    assert len(site.requests) == (2 if value else 1)
+
+
+def test_credentials_are_not_sent_over_plain_http_to_other_machines(site: HttpServer) -> None:
+    site.routes["/x"] = UNAUTHORIZED
+    provider = ProviderRecorder()
+    with pytest.raises(SourceUnavailable, match="asks for credentials"):
+        fetch(
+            site.url("/x", "host.example"), max_bytes=9, policy=LOOPBACK,
+            options=FetchOptions(credentials=provider),
+            network=NetworkSettings(resolve=ScriptedResolver(["127.0.0.1"])),
+        )  # fmt: skip
+    assert provider.asked == [("/x", None)]
+
+
+@pytest.mark.parametrize("path", ["/open", "/private"])
+def test_redirect_to_another_host_gets_no_credentials(site: HttpServer, path: str) -> None:
+    ask_for_credentials(site)
+    with run_http_server() as other:
+        other.routes |= {"/open": respond(body=b"x"), "/private": UNAUTHORIZED}
+        site.routes["/x"] = redirect(other.url(path))
+        provider = ProviderRecorder()
+        options = FetchOptions(credentials=provider)
+        with suppress(SourceUnavailable):
+            fetch(site.url("/x"), max_bytes=9, policy=LOOPBACK, options=options)
+        assert [request.headers.get("authorization") for request in other.requests] == [None]
+    assert provider.asked == [("/x", None)]
 
 
 # Sizes and times

@@ -141,6 +141,7 @@ class GitServer:
     port: int = 0
     scheme: str = "http"
     token: str = ""  # required in every request
+    login: str = ""  # Authorization header required instead
     status: int = 0  # replaces every response
     redirects: dict[str, str] = field(default_factory=dict)  # by path prefix
     override: Callable[[ReceivedRequest], Route | None] = lambda _: None  # replaces git's response
@@ -155,6 +156,11 @@ class GitServer:
 
     def url(self, path: str, host: str = "127.0.0.1") -> str:
         return f"{self.scheme}://{host}:{self.port}/{path}"
+
+    @property
+    def authorization(self) -> str:
+        """The header that clients must send; "" if the repositories are public."""
+        return self.login or (_basic(self.token) if self.token else "")
 
 
 @contextmanager
@@ -237,7 +243,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_response(site.status, {}, b"")
         elif location:
             self._send_response(301, {"Location": f"{location}/info/refs{self._query()}"}, b"")
-        elif site.token and headers.get("authorization") != _basic(site.token):
+        elif site.authorization and headers.get("authorization") != site.authorization:
             self._send_response(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
         else:
             self._backend(body)

@@ -45,6 +45,30 @@ def test_allowed_networks_are_separated_by_commas_or_spaces() -> None:
     assert settings.allowed_networks == ("127.0.0.0/8", "10.0.0.0/8")
 
 
+@pytest.mark.parametrize(
+    ("environment", "https", "http"),
+    [
+        ({"HTTPS_PROXY": "a:1"}, "a:1", None),
+        ({"HTTPS_PROXY": "a:1", "https_proxy": "b:1"}, "b:1", None),
+        ({"HTTP_PROXY": "a:1", "ALL_PROXY": "b:1"}, "b:1", "a:1"),
+        ({"all_proxy": "b:1", "https_proxy": ""}, "b:1", "b:1"),
+        ({"HTTP_PROXY": "a:1", "REQUEST_METHOD": "GET"}, None, None),  # a header of a client
+        ({"http_proxy": "a:1", "REQUEST_METHOD": "GET"}, None, "a:1"),
+    ],
+)
+def test_proxies_are_those_of_other_programs(
+    environment: dict[str, str], https: str | None, http: str | None
+) -> None:
+    settings = Settings.read(environment)
+    found = (settings.proxies.https, settings.proxies.http)
+    assert tuple(secret.reveal() if secret else None for secret in found) == (https, http)
+
+
+def test_exceptions_of_proxies_are_separated_by_commas_or_spaces() -> None:
+    settings = Settings.read({"NO_PROXY": "a.example, 10.0.0.0/8"})
+    assert settings.proxies.exceptions == ("a.example", "10.0.0.0/8")
+
+
 def test_os_user_is_the_one_behind_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SUDO_USER", "ada")
     monkeypatch.setattr("os.getuid", lambda: 0)

@@ -68,6 +68,11 @@ TOKEN_HINTS: Mapping[str, str] = {
         "if the repository is private, set {token_variable} "
         "and add {host} to SKILLHALL_GIT_TOKEN_HOSTS"
     ),
+    "source_unavailable.no_login": (
+        "if it is private, store a login for {host} in ~/.netrc, "
+        "with git's credential helper or with docker login"
+    ),
+    "source_unavailable.login_rejected": "check the login that is stored for {host}",
     "source_unavailable.token_withheld": (
         "if the repository is private, ask your administrator to add it to "
         "SKILLHALL_GIT_TOKEN_REPOS"

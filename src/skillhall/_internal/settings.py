@@ -38,8 +38,10 @@ _AGENT_VARIABLES = (
     "AWS_SHARED_CREDENTIALS_FILE",
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
+    "DOCKER_CONFIG",
     "FLATPAK_XDG_CONFIG_HOME",
     "HERMES_HOME",
+    "NETRC",
     "NPM_CONFIG_REGISTRY",
     "NPM_CONFIG_USERCONFIG",
     "SSH_AUTH_SOCK",
@@ -74,6 +76,28 @@ class Secret:
 
     def __repr__(self) -> str:
         return "***"
+
+
+class ProxySettings(NamedTuple):
+    """Proxies for outgoing requests. Values are validated where they are used."""
+
+    https: Secret | None = None  # URL, which may contain a password
+    http: Secret | None = None
+    exceptions: tuple[str, ...] = ()  # hosts that are contacted directly
+
+    @classmethod
+    def read(cls, env: Mapping[str, str]) -> Self:
+        """Read the variables that most programs use, in lowercase or uppercase."""
+
+        def read(name: str) -> str:
+            return env.get(name) or env.get(name.upper()) or ""
+
+        # In a CGI program, HTTP_PROXY is a header of the client.
+        http = env.get("http_proxy") if "REQUEST_METHOD" in env else read("http_proxy")
+        default = read("all_proxy")
+        https, http = read("https_proxy") or default, http or default
+        exceptions = _split_list(read("no_proxy"))
+        return cls(Secret(https) if https else None, Secret(http) if http else None, exceptions)
 
 
 class PromptSettings(NamedTuple):
@@ -237,6 +261,8 @@ class Settings(NamedTuple):
     tokens: Mapping[str, Secret] = MappingProxyType({})  # by host, with the port if not standard
     variables: Mapping[str, str] = MappingProxyType({})  # `_AGENT_VARIABLES` that are set
     credentials: Mapping[str, Secret] = MappingProxyType({})  # `_CREDENTIAL_VARIABLES`
+    use_stored_logins: bool = True  # those that the user stored for git, Docker or in ~/.netrc
+    proxies: ProxySettings = ProxySettings()
     prompts: PromptSettings = PromptSettings()
     server: ServerSettings = ServerSettings()
     client: ClientSettings = ClientSettings()
@@ -331,6 +357,8 @@ class Settings(NamedTuple):
             credentials={
                 name: Secret(env[name]) for name in _CREDENTIAL_VARIABLES if env.get(name)
             },
+            use_stored_logins=_read_flag(env, "SKILLHALL_STORED_LOGINS"),
+            proxies=ProxySettings.read(env),
             prompts=PromptSettings.read(env),
             server=ServerSettings.read(env),
             client=ClientSettings.read(env, git_token_hosts),
@@ -393,6 +421,14 @@ def build_environment(variables: Iterable[str]) -> dict[str, str]:
     return {
         name: os.environ[name] for name in (*_BASE_VARIABLES, *variables) if os.environ.get(name)
     }
+
+
+def read_environment() -> dict[str, str]:
+    """Return the complete environment, for programs that get credentials for the user.
+
+    Unlike other programs, they need what the user's desktop and cloud tools have set.
+    """
+    return dict(os.environ)
 
 
 def _read_flag(env: Mapping[str, str], name: str, default: str = "on") -> bool:

@@ -10,13 +10,14 @@ import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.catalog.trust.policy_loader import LoadedPolicies, load_policies
 from skillhall._internal.installer.lock import LockEntry
 from skillhall._internal.installer.project import Project
-from skillhall._internal.net.addresses import build_address_policy
+from skillhall._internal.net.addresses import ANY_ADDRESS, build_address_policy
 from skillhall._internal.policy.trust.policies import Policies
 from skillhall._internal.policy.trust.revocations import (
     LIST_TYPE,
@@ -28,7 +29,6 @@ from skillhall._internal.skill.signatures.envelope import is_envelope, read_enve
 from skillhall._internal.skill.signatures.statement import SignatureInvalid
 from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.sources.server_api.revocation_client import (
-    ANY_ADDRESS,
     ListQuery,
     ListResponse,
     start_fetching,
@@ -175,8 +175,10 @@ class RevocationCheck:
             answered, asked = (_format_time(now - age) for age in (max_age, min(max_age, RETRY)))
             if not max_age or (last.answered <= answered and last.asked <= asked):
                 is_chosen = server in self._policy_servers
-                networks = build_address_policy(self._settings.allowed_networks)
-                policy = ANY_ADDRESS if is_chosen else networks
+                proxies = self._settings.proxies
+                policy = build_address_policy(self._settings.allowed_networks, proxies)
+                if is_chosen:
+                    policy = replace(ANY_ADDRESS, proxies=proxies)
                 requests.append(ListQuery(server, policy, last.etag))
         wait = start_fetching(requests, WAIT_SECONDS)
         return lambda: self._finish(requests, wait(), _format_time(now))

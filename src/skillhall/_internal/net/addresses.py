@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
 
+from skillhall._internal.settings import ProxySettings
 from skillhall.errors import ConfigInvalid, SourceRejected, SourceTimedOut, SourceUnavailable
 
 IpAddress: TypeAlias = IPv4Address | IPv6Address
@@ -52,9 +54,13 @@ _ISATAP_BITS = 0xFDFF_FFFF
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """IP addresses that may be contacted: public unicast ones and allowed networks."""
+    """IP addresses that may be contacted: public unicast ones and allowed networks.
+
+    Hosts are contacted through the proxies, if there are any.
+    """
 
     allowed: tuple[IpNetwork, ...] = ()
+    proxies: ProxySettings = ProxySettings()  # noqa: RUF009 - a tuple
 
     @classmethod
     def from_cidrs(cls, *networks: str) -> AddressPolicy:
@@ -72,7 +78,7 @@ class AddressPolicy:
         Loopback addresses are allowed if the host is `localhost` or a loopback address; other host
         names must not resolve to them.
         """
-        return AddressPolicy((*self.allowed, *_LOOPBACK)) if is_loopback(host) else self
+        return replace(self, allowed=(*self.allowed, *_LOOPBACK)) if is_loopback(host) else self
 
     def rejection_reason(self, address: IpAddress) -> str | None:
         """Return why the address may not be contacted, `None` if it may."""
@@ -93,12 +99,16 @@ class AddressPolicy:
 
 
 PUBLIC_ONLY = AddressPolicy()
+ANY_ADDRESS = AddressPolicy.from_cidrs("0.0.0.0/0", "::/0")  # for URLs that the user chose
 
 
-def build_address_policy(networks: Iterable[str]) -> AddressPolicy:
+def build_address_policy(
+    networks: Iterable[str],
+    proxies: ProxySettings = ProxySettings(),  # noqa: B008 - a tuple
+) -> AddressPolicy:
     """Build the policy that allows the configured networks. Raises: ConfigInvalid."""
     try:
-        return AddressPolicy.from_cidrs(*networks)
+        return replace(AddressPolicy.from_cidrs(*networks), proxies=proxies)
     except ValueError as error:
         hint = "write networks as 10.1.0.0/16, separated by spaces"
         raise ConfigInvalid("SKILLHALL_ALLOW_NETWORKS", str(error), hint) from None
@@ -179,6 +189,19 @@ def resolve_allowed_addresses(
         if (reason := policy.rejection_reason(address)) is not None:
             raise SourceRejected("host", host, reason)
     return addresses
+
+
+def resolve_proxied_addresses(
+    host: str, port: int, policy: AddressPolicy, resolve: Resolver = resolve_host
+) -> tuple[IpAddress, ...]:
+    """Resolve a host that a proxy will contact; empty if this machine cannot resolve it.
+
+    The proxy resolves the name again. What this machine knows to be private is rejected anyway.
+    Raises: SourceRejected.
+    """
+    with suppress(SourceUnavailable):
+        return resolve_allowed_addresses(host, port, policy, resolve)
+    return ()
 
 
 def _parse_literal(host: str) -> tuple[IpAddress, ...]:

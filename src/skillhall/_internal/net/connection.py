@@ -1,7 +1,8 @@
 """HTTP requests over a TLS connection to a verified IP address, with timeouts.
 
 A host is resolved once, and only the checked address is used. A second lookup could return a
-different address (DNS rebinding).
+different address (DNS rebinding). A proxy gets the name instead, and resolves it by its own
+rules.
 """
 
 from __future__ import annotations
@@ -13,20 +14,24 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from http.client import HTTPException, HTTPResponse
 from ipaddress import IPv4Address
 from typing import NamedTuple, NoReturn, cast
 
 from skillhall._internal.net.addresses import (
+    ANY_ADDRESS,
     AddressPolicy,
+    IpAddress,
     Resolver,
     resolve_allowed_addresses,
     resolve_host,
+    resolve_proxied_addresses,
 )
+from skillhall._internal.net.proxies import Proxy, find_proxy
 from skillhall._internal.net.url import WebUrl
 from skillhall._internal.settings import Secret
 from skillhall._version import VERSION
@@ -43,6 +48,9 @@ DEFAULT_IDLE_TIMEOUT = 10.0  # seconds without a byte
 TOKEN_PATTERN = re.compile(r"[\x21-\x7e]{1,4096}")
 _RESPONSE_OVERHEAD = 256 * 1024  # bytes of headers and chunk sizes, in addition to the body
 _CHUNK = 64 * 1024  # bytes
+_PROXIED_LOOKUP_TIMEOUT = 2.0  # seconds
+_USER_AGENT = f"skillhall/{VERSION}"
+_OK, _PROXY_AUTHENTICATION = range(200, 300), 407
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,7 @@ def serialize_request(
     """Serialize a request; headers with an empty value are left out."""
     all_headers = {
         "Host": url.authority,
-        "User-Agent": f"skillhall/{VERSION}",
+        "User-Agent": _USER_AGENT,
         "Accept-Encoding": "identity",
         "Connection": "close",
         "Content-Length": "" if body is None else str(len(body)),
@@ -107,9 +115,13 @@ def send_request(
 
     `response_network` has the timeouts for sending and reading, if they differ from those for
     connecting.
-    Raises: SourceRejected, SourceUnavailable, TooLarge.
+    Raises: SourceRejected, SourceUnavailable, TooLarge, ConfigInvalid.
     """
-    host = request.url.host
+    url = request.url
+    host = url.host
+    proxy = find_proxy(url.scheme, host, url.port, policy.proxies)
+    if proxy is not None and url.scheme == "http":
+        data = proxy.rewrite_request(url, data)
     with translate_network_errors(host):
         sock = open_connection(request, policy)
     if response_network is not None:
@@ -201,30 +213,85 @@ def translate_network_errors(host: str) -> Iterator[None]:
 
 
 def open_connection(request: ConnectionRequest, policy: AddressPolicy) -> socket.socket:
-    """Connect to the first reachable address of a host; the caller closes the socket.
+    """Connect to a checked address of the URL's host, or to its proxy; the caller closes it.
 
-    Raises: OSError, SourceRejected, SourceUnavailable.
+    Raises: OSError, SourceRejected, SourceUnavailable, ConfigInvalid.
     """
     url = request.url
-    resolver = limit_resolver(request.network, request.timeout)
-    addresses = resolve_allowed_addresses(url.host, url.port, policy, resolver)
-    if url.scheme == "http" and not all(map(policy.is_explicitly_allowed, addresses)):
+    proxy = find_proxy(url.scheme, url.host, url.port, policy.proxies)
+    if proxy is None:
+        resolver = limit_resolver(request.network, request.timeout)
+        addresses = resolve_allowed_addresses(url.host, url.port, policy, resolver)
+    else:
+        resolver = limit_proxied_resolver(request.network)
+        addresses = resolve_proxied_addresses(url.host, url.port, policy, resolver)
+    is_allowed = bool(addresses) and all(map(policy.is_explicitly_allowed, addresses))
+    if url.scheme == "http" and not is_allowed:
         raise SourceRejected("scheme", url.without_query, "'http' is not safe", "use https")
+    if proxy is not None:
+        sock = _connect_to_proxy(proxy, request)
+    else:
+        sock = _connect(addresses, url.host, url.port, request)
+    return sock if url.scheme == "http" else _wrap_tls(sock, request)
+
+
+def _connect(
+    addresses: Iterable[IpAddress], host: str, port: int, request: ConnectionRequest
+) -> socket.socket:
+    """Connect to the first reachable address of a host. Raises: OSError, SourceUnavailable."""
     failure: OSError | None = None
     for address in addresses:
         is_v4 = isinstance(address, IPv4Address)
         sock = socket.socket(socket.AF_INET if is_v4 else socket.AF_INET6, socket.SOCK_STREAM)
         try:
             sock.settimeout(request.timeout.next_timeout())
-            sock.connect((str(address), url.port))
+            sock.connect((str(address), port))
         except OSError as error:
             sock.close()
             failure = error
         else:
-            return sock if url.scheme == "http" else _wrap_tls(sock, request)
+            return sock
     if isinstance(failure, TimeoutError):
         raise failure
-    raise SourceUnavailable(url.host, "the connection failed")
+    raise SourceUnavailable(host, "the connection failed")
+
+
+def _connect_to_proxy(proxy: Proxy, request: ConnectionRequest) -> socket.socket:
+    """Connect to a proxy; for https, through it to the URL's host.
+
+    The user chose the proxy, so it may be in any network. Raises: OSError, SourceUnavailable.
+    """
+    resolver = limit_resolver(request.network, request.timeout)
+    addresses = resolve_allowed_addresses(proxy.host, proxy.port, ANY_ADDRESS, resolver)
+    sock = _connect(addresses, proxy.host, proxy.port, request)
+    if request.url.scheme == "http":
+        return sock
+    try:
+        _open_tunnel(sock, proxy, request)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _open_tunnel(sock: socket.socket, proxy: Proxy, request: ConnectionRequest) -> None:
+    """Ask the proxy for a connection to the URL's host. Raises: OSError, SourceUnavailable."""
+    target = f"{request.url.host}:{request.url.port}"
+    lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}", f"User-Agent: {_USER_AGENT}"]
+    if proxy.authorization:
+        lines.append(f"Proxy-Authorization: {proxy.authorization}")
+    sock.settimeout(request.timeout.next_timeout())
+    sock.sendall("\r\n".join([*lines, "", ""]).encode("ascii"))
+    connection = cast("socket.socket", Connection(sock, request, 0))
+    with closing(HTTPResponse(connection, method="CONNECT")) as response:
+        response.begin()
+        status = response.status
+    if status == _PROXY_AUTHENTICATION:
+        problem = "the proxy rejected the credentials in its URL, or needs some"
+        raise SourceUnavailable(proxy.host, problem, status=status)
+    if status not in _OK:
+        problem = f"the proxy rejected the connection to {target} with status {status}"
+        raise SourceUnavailable(proxy.host, problem, status=status)
 
 
 def limit_resolver(network: NetworkSettings, timeout: Timeout | None = None) -> Resolver:
@@ -255,6 +322,14 @@ def limit_resolver(network: NetworkSettings, timeout: Timeout | None = None) -> 
         return addresses
 
     return resolve_in_time
+
+
+def limit_proxied_resolver(network: NetworkSettings) -> Resolver:
+    """Return the resolver for hosts that a proxy will contact.
+
+    Behind a proxy, a machine may be unable to resolve the names of other networks.
+    """
+    return limit_resolver(replace(network, total=min(network.total, _PROXIED_LOOKUP_TIMEOUT)))
 
 
 def _wrap_tls(sock: socket.socket, request: ConnectionRequest) -> ssl.SSLSocket:

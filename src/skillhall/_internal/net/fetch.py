@@ -1,7 +1,6 @@
 """HTTPS GET requests to verified addresses, with size and time limits.
 
-Every redirect is checked like the first request. Proxies set in the environment are not used:
-they would resolve the host again, after the check.
+Every redirect is checked like the first request. Credentials are for the first origin only.
 """
 
 from __future__ import annotations
@@ -11,13 +10,13 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from http.client import HTTPMessage, HTTPResponse
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 from urllib.parse import urljoin
 
-from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy
+from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy, is_loopback
 from skillhall._internal.net.connection import (
     ConnectionRequest,
     NetworkSettings,
@@ -47,12 +46,24 @@ _HEADER_VALUE = re.compile(r"[\x20-\x7e]{1,4096}")
 _SECONDS = re.compile(r"[0-9]{1,19}")
 _REDIRECTS = {301, 302, 303, 307, 308}
 _NOT_FOUND_STATUSES = {404, 410}
-_OK, _NOT_MODIFIED, _FORBIDDEN, _TOO_MANY_REQUESTS = 200, 304, 403, 429
+_OK, _NOT_MODIFIED, _UNAUTHORIZED, _FORBIDDEN, _TOO_MANY_REQUESTS = 200, 304, 401, 403, 429
+
+
+class CredentialProvider(Protocol):
+    """Finds credentials for a host that asks for them."""
+
+    def __call__(self, url: WebUrl, challenge: str | None) -> str:
+        """Return the value of the Authorization header; "" if there are no credentials.
+
+        `challenge` is the WWW-Authenticate header of a response with status 401. It is `None`
+        before the first request, for which only credentials that the host asked for before are
+        returned.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
-    """Headers of a request. The token is sent to the first origin only."""
+    """Headers of a request. Credentials are sent to the first origin only."""
 
     etag: str = ""
     token: str = field(default="", repr=False)
@@ -60,6 +71,12 @@ class FetchOptions:
     scheme: str = "Bearer"  # of the token
     # Further headers for the first origin only.
     secret_headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    credentials: CredentialProvider | None = None  # used if there is no token
+
+    def with_authorization(self, value: str) -> FetchOptions:
+        """Return a copy with this value of the Authorization header."""
+        scheme, _, token = value.partition(" ")
+        return replace(self, scheme=scheme, token=token) if token else self
 
     @property
     def authorization(self) -> str:
@@ -146,8 +163,12 @@ def open_stream(
 
     Opening it and reading its chunks raise the same errors as `fetch`.
     """
-    hop = _Hop(ConnectionRequest(WebUrl.parse(url), Timeout(network), network), options, max_bytes)
-    for _ in range(MAX_REDIRECTS + 1):
+    request = ConnectionRequest(WebUrl.parse(url), Timeout(network), network)
+    hop = _Hop(request, options, max_bytes)
+    if options.credentials is not None and not options.token:
+        value = options.credentials(request.url, None)
+        hop = hop._replace(options=options.with_authorization(value))
+    while True:
         headers = {
             "Accept": hop.options.accept,
             "If-None-Match": hop.options.etag,
@@ -160,13 +181,14 @@ def open_stream(
                 yield result
                 return
         hop = result
-    raise SourceUnavailable(hop.url.host, f"more than {MAX_REDIRECTS} redirects")
 
 
 class _Hop(NamedTuple):
     connection_request: ConnectionRequest
     options: FetchOptions
     max_bytes: int
+    redirects: int = 0
+    has_credentials: bool = False
 
     @property
     def url(self) -> WebUrl:
@@ -183,6 +205,8 @@ def _handle_response(response: HTTPResponse, hop: _Hop) -> FetchStream | _Hop:
         raise RateLimited(url.host, seconds)
     if status == _NOT_MODIFIED and hop.options.etag:
         return FetchStream(iter(()), url.without_query, hop.options.etag, "", is_not_modified=True)
+    if status == _UNAUTHORIZED and hop.options.credentials is not None:
+        return _add_credentials(response.headers, hop, hop.options.credentials)
     if status != _OK:
         raise SourceUnavailable(url.host, f"it responded with status {status}", status=status)
     length = response.length or 0
@@ -205,12 +229,29 @@ def _read_header(headers: HTTPMessage, name: str) -> str:
     return value if _HEADER_VALUE.fullmatch(value) else ""
 
 
+def _add_credentials(headers: HTTPMessage, hop: _Hop, credentials: CredentialProvider) -> _Hop:
+    """Build the request with the credentials that the host asks for. Raises: SourceUnavailable."""
+    url, options, value = hop.url, hop.options, ""
+    # Plain http is used in networks that the user allows, where others may listen.
+    if not hop.has_credentials and (url.scheme == "https" or is_loopback(url.host)):
+        value = credentials(url, ", ".join(headers.get_all("WWW-Authenticate", [])))
+    if value:
+        return hop._replace(options=options.with_authorization(value), has_credentials=True)
+    if options.token:
+        problem = "it rejected the credentials"
+        raise SourceUnavailable(url.host, problem, status=_UNAUTHORIZED, access="login_rejected")
+    problem = "it asks for credentials"
+    raise SourceUnavailable(url.host, problem, status=_UNAUTHORIZED, access="no_login")
+
+
 def _next_hop(headers: HTTPMessage, hop: _Hop) -> _Hop:
     """Build the request for a redirect, without the token if the origin changes.
 
     Raises: SourceUnavailable, SourceRejected.
     """
     url, location = hop.url, str(headers.get("Location", ""))
+    if hop.redirects == MAX_REDIRECTS:
+        raise SourceUnavailable(url.host, f"more than {MAX_REDIRECTS} redirects")
     if not location:
         raise SourceUnavailable(url.host, "it sent a redirect without a location")
     try:
@@ -223,7 +264,7 @@ def _next_hop(headers: HTTPMessage, hop: _Hop) -> _Hop:
     if target.origin != url.origin:
         options = FetchOptions(options.etag, "", options.accept)
     request = hop.connection_request._replace(url=target)
-    return hop._replace(connection_request=request, options=options)
+    return hop._replace(connection_request=request, options=options, redirects=hop.redirects + 1)
 
 
 def parse_retry_after(status: int, headers: HTTPMessage) -> int | None:

@@ -45,7 +45,7 @@ def read_prompt_sources(settings: Settings) -> PromptSources:
         problem, hint = f"{ttl[:20]!r} is not a valid number of seconds", "0 disables the cache"
         raise ConfigInvalid(f"{_VARIABLE_PREFIX}_CACHE_TTL", problem, hint)
     hosts = GitHosts(settings.github_url, allow_loopback_http=bool(settings.allowed_networks))
-    addresses = build_address_policy(settings.allowed_networks)
+    addresses = build_address_policy(settings.allowed_networks, settings.proxies)
     github_access = None
     if not (settings.use_git and is_git_available()):
         github_access = GitHubAccess(

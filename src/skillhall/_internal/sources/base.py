@@ -33,7 +33,7 @@ class SourceContext(NamedTuple):
     @property
     def address_policy(self) -> AddressPolicy:
         """IP addresses that may be contacted. Raises: ConfigInvalid."""
-        return build_address_policy(self.settings.allowed_networks)
+        return build_address_policy(self.settings.allowed_networks, self.settings.proxies)
 
     def get_progress(self, step: str) -> Callable[[int, int], None] | None:
         """Return the progress callback for a step; `None` if progress is not reported."""

@@ -81,7 +81,9 @@ def open_client_source(text: str, settings: Settings, *, allow_tokens: bool = Tr
         is_in_scope = TokenScope.from_settings(settings).includes(url)
         if is_in_scope and not allow_tokens:
             reject_token_use(url, settings.tokens)
-    return reference.open(SourceContext(settings, with_credentials=is_in_scope))
+    # Logins stored for other programs are credentials of the operator, like tokens.
+    may_sign_in = is_in_scope and allow_tokens
+    return reference.open(SourceContext(settings, with_credentials=may_sign_in))
 
 
 def reject_token_use(url: str, tokens: Mapping[str, Secret]) -> None:

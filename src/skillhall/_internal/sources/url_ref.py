@@ -35,10 +35,9 @@ class UrlRef(Ref):
     def open(self, context: SourceContext) -> OpenedSource:
         """Download the file. Raises: as `fetch` and `read_archive_or_skill_md`."""
         # Imported here because reading a lock file must not load it: see `Ref`.
-        from skillhall._internal.sources.archive.upload import download  # noqa: PLC0415
+        from skillhall._internal.sources.url_download import open_url  # noqa: PLC0415
 
-        progress = context.get_progress("Downloading")
-        return OpenedSource(self, download(self.url, context.address_policy, progress))
+        return open_url(self, context)
 
 
 def parse_url(source: SourceText) -> UrlRef | None:

@@ -127,7 +127,7 @@ class DatabaseServices(NamedTuple):
         accounts = Accounts(users, AccessTokens(SqlTokenTable(self.database)))
         if not oidc.issuer:
             return accounts
-        provider = OidcProvider.from_settings(oidc, settings.allowed_networks)
+        provider = OidcProvider.from_settings(oidc, settings.allowed_networks, settings.proxies)
         return accounts._replace(provider=provider)
 
     def close(self) -> None:

@@ -105,7 +105,7 @@ def _open_model(settings: Settings) -> EmbeddingModel | None:
             "set it to the URL of a server with OpenAI's embeddings API, "
             "such as http://127.0.0.1:11434/v1",
         )
-    policy = build_address_policy(settings.allowed_networks)
+    policy = build_address_policy(settings.allowed_networks, settings.proxies)
     return EmbeddingsApi.from_url(configured.url, configured.model, policy, configured.key)
 
 

@@ -209,7 +209,9 @@ def _check_server(settings: Settings) -> Iterator[Diagnosis]:
     is_default = server == ClientSettings().server
     timeouts = ServerTimeouts(_SHORT, _SHORT)
     try:
-        connection = ServerConnection.from_url(server, settings.client.token, timeouts)
+        connection = ServerConnection.from_url(
+            server, settings.client.token, timeouts, settings.proxies
+        )
         connection.get("/api/v1/skills", {"limit": "1"})
     except NotAuthenticated:
         yield Diagnosis(

@@ -19,6 +19,6 @@ def post_inventory(
     server: str, label: str, items: Sequence[InventoryItem], settings: Settings
 ) -> None:
     """Send the inventory of this machine. Raises: as `ServerConnection.post`."""
-    connection = ServerConnection.from_url(server, settings.client.token)
+    connection = ServerConnection.from_url(server, settings.client.token, proxies=settings.proxies)
     body = {"label": label, "skills": [item._asdict() for item in items]}
     connection.post(_INVENTORIES, {}, body)

@@ -17,6 +17,7 @@ from skillhall._internal.sources.git.remote import (
     Remote,
     parse_endpoint,
 )
+from skillhall._internal.sources.logins.login import Login
 from skillhall.errors import (
     RateLimited,
     SkillhallError,
@@ -29,7 +30,8 @@ TOKEN = Secret("s3cr3t")
 
 
 def remote(url: str = "https://git.example/x.git", token: Secret | None = None) -> Remote:
-    return Remote(parse_endpoint(url), (), token, GitAccess(""))
+    login = None if token is None else Login("x-access-token", token)
+    return Remote(parse_endpoint(url), (), login, GitAccess(""))
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def open_prompt_client(
             problem = "it contains a user name, a password or a query string"
             raise SourceRejected("url", text, problem, _NO_CREDENTIALS_HINT)
     client = settings.client
-    server = ServerConnection.from_url(url or client.server, client.token)
+    server = ServerConnection.from_url(url or client.server, client.token, proxies=settings.proxies)
     if client.git_token is not None and _is_token_host(override.repo, settings):
         server = server.with_git_token(client.git_token)
     return PromptClient(server, override)

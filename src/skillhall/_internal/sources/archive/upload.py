@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from skillhall._internal.net.fetch import fetch
+from skillhall._internal.net.fetch import FetchOptions, fetch
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, SKILL_MD
 from skillhall._internal.sources.archive.source import (
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from skillhall._internal.net.addresses import AddressPolicy
+    from skillhall._internal.net.fetch import CredentialProvider
 
 _MARKDOWN_SUFFIX = ".md"
 
 
 def download(
-    url: str, policy: AddressPolicy, progress: Callable[[int, int], None] | None
+    url: str,
+    policy: AddressPolicy,
+    progress: Callable[[int, int], None] | None,
+    credentials: CredentialProvider | None = None,
 ) -> tuple[Bundle, ...]:
     """Download a file and read its skills.
 
@@ -35,7 +39,8 @@ def download(
     """
     is_markdown = url.lower().endswith(_MARKDOWN_SUFFIX)
     limit = MAX_SKILL_MD_BYTES if is_markdown else DEFAULT_ARCHIVE_LIMITS.total
-    result = fetch(url, max_bytes=limit, policy=policy, progress=progress)
+    options = FetchOptions(credentials=credentials)
+    result = fetch(url, max_bytes=limit, policy=policy, options=options, progress=progress)
     folder, name = os.path.split(result.url)
     if name == "archive":  # of a skill on a Skillhall server
         name = f"{unquote(os.path.basename(folder))}.zip"

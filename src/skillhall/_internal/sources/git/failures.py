@@ -99,7 +99,9 @@ def to_source_error(failure: GitCommandError, remote: Remote, source_text: str) 
 def _build_authentication_error(remote: Remote) -> SourceUnavailable:
     """Return the error for a host that asks for credentials or rejects the token."""
     host = remote.endpoint.authority
-    if remote.token is not None:
+    if remote.has_stored_login:
+        return SourceUnavailable(host, "it rejected the credentials", access="login_rejected")
+    if remote.login is not None:
         return SourceUnavailable(host, "it rejected the token", access="token_rejected")
     problem = "it asks for credentials: the repository is private or does not exist"
     if remote.access.has_withheld_credentials:

@@ -116,7 +116,8 @@ class ObjectStore(ObjectReader):
     ) -> bytes:
         """Run git with the remote, and return its output.
 
-        If the repository has moved, git runs again with the new URL.
+        If the repository has moved, git runs again with the new URL; if its host asks for
+        credentials, with the user's stored login.
         Raises: GitCommandError, and as `read_git`.
         """
         access = self.repository.access
@@ -138,9 +139,16 @@ class ObjectStore(ObjectReader):
         try:
             return run(self.repository.open())
         except GitCommandError as failure:
-            if failure.kind is not GitFailureKind.MOVED:
+            if failure.kind is GitFailureKind.MOVED:
+                remote = self.repository.follow_redirect()
+            elif failure.kind is GitFailureKind.AUTHENTICATION:
+                signed_in = self.repository.sign_in()
+                if signed_in is None:
+                    raise
+                remote = signed_in
+            else:
                 raise
-        return run(self.repository.follow_redirect())
+        return run(remote)
 
     @property
     def _lock(self) -> int | None:

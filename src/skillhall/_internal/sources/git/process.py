@@ -1,7 +1,8 @@
 """Git processes: isolated from user configuration, with limits. Started only here.
 
-Git does not inherit the caller's environment, except one variable that Windows needs. Each run has
-its own session, so that processes started by git can be killed with it.
+Git does not inherit the caller's environment, except one variable that Windows needs, and except in
+`ask_credential_helpers`. Each run has its own session, so that processes started by git can be
+killed with it.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
+from skillhall._internal.settings import read_environment
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 # `http.curloptResolve` needs 2.37; 2.39 is the oldest version that we test.
 MIN_GIT_VERSION = (2, 39)
 _POLL_INTERVAL = 0.1  # seconds between checks of the limits
+_HELPER_TIMEOUT = 20.0  # seconds; some helpers ask a server
 _SHUTDOWN_TIMEOUT = 5.0  # seconds until the streams of a killed process are closed
 _CHUNK = 64 * 1024  # bytes
 _MAX_STDERR = 16 * 1024  # bytes at the end of git's error output
@@ -59,15 +63,19 @@ _CONFIGURATION = (
     "maintenance.auto=false",
     "safe.bareRepository=explicit",
 )
+_NO_PROMPTS = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",  # empty: never prompt, not even through another program
+    "SSH_ASKPASS": "",
+    "GCM_INTERACTIVE": "never",  # Git Credential Manager
+}
 _ENVIRONMENT = {
     "HOME": _NO_HOME,
     "LC_ALL": "C",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "",  # empty: never prompt, not even through another program
-    "SSH_ASKPASS": "",
+    **_NO_PROMPTS,
     "GIT_LFS_SKIP_SMUDGE": "1",
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_PROTOCOL_FROM_USER": "0",
@@ -166,8 +174,35 @@ def run_git(
         word for pair in (*_CONFIGURATION, *options.configuration) for word in ("-c", pair)
     ]
     command = [program, f"--git-dir={repository}", "--no-pager", *configuration, *arguments]
+    environment = _build_environment(program, options.environment or {})
+    return _run(command, environment, limits, options)
+
+
+def ask_credential_helpers(request: bytes) -> bytes:
+    """Return what the user's credential helpers know about a host; empty if they know nothing.
+
+    This is the only use of the user's configuration and environment, which the helpers need. The
+    working directory is outside of any repository, so none can add a helper.
+    """
+    program = shutil.which("git")
+    if program is None:
+        return b""
+    environment = {**read_environment(), **_NO_PROMPTS}
+    for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"):
+        environment.pop(name, None)
+    limits = GitRunLimits(time.monotonic() + _HELPER_TIMEOUT, max_stdout=_MAX_STDERR)
+    options = GitRunOptions(stdin=request)
+    try:
+        result = _run([program, "credential", "fill"], environment, limits, options)
+    except (GitTimedOut, GitLimitExceeded, GitNotAvailable):
+        return b""
+    return b"" if result.exit_code else result.stdout
+
+
+def _run(
+    command: list[str], environment: dict[str, str], limits: GitRunLimits, options: GitRunOptions
+) -> GitResult:
     with _open_stdin(options.stdin) as stdin:
-        environment = _build_environment(program, options.environment or {})
         process = _start(command, environment, stdin, options.lock)
         try:
             return _ProcessMonitor(process, limits, options.progress).run_to_end()

@@ -5,7 +5,6 @@ The host is resolved and checked once, here; git gets the IP address and resolve
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import re
 import shlex
@@ -15,14 +14,22 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.net.addresses import (
     PUBLIC_ONLY,
+    is_loopback,
     parse_host,
     resolve_allowed_addresses,
     resolve_host,
+    resolve_proxied_addresses,
 )
-from skillhall._internal.net.connection import NetworkSettings, limit_resolver
+from skillhall._internal.net.connection import (
+    NetworkSettings,
+    limit_proxied_resolver,
+    limit_resolver,
+)
 from skillhall._internal.net.fetch import fetch
+from skillhall._internal.net.proxies import find_proxy
 from skillhall._internal.net.url import WebUrl, authority_of, checked_characters
 from skillhall._internal.sources.git.failures import GitCommandError, to_source_error
+from skillhall._internal.sources.logins.login import Login
 from skillhall._internal.sources.source_text import GITHUB_HOST
 from skillhall.errors import SourceNotFound, SourceRejected, SourceUnavailable, TooLarge
 
@@ -30,8 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillhall._internal.net.addresses import AddressPolicy, IpAddress, Resolver
+    from skillhall._internal.net.proxies import Proxy
     from skillhall._internal.settings import Secret
     from skillhall._internal.sources.git.process import GitProgress
+    from skillhall._internal.sources.logins.stored_logins import StoredLogins
     from skillhall.errors import SkillhallError
 
 _MIB = 1024 * 1024
@@ -40,6 +49,7 @@ _SSH_PORT = 22
 _SSH = re.compile(r"ssh://(?:([A-Za-z_][\w.-]*)@)?([^/@]+?)(?::([0-9]{1,5}))?/(?!-).+", re.ASCII)
 _SCP = re.compile(r"([A-Za-z_][\w.-]*)@([^/:@]+)():(?!-).+", re.ASCII)
 _REFS = "/info/refs"
+_TOKEN_USER = "x-access-token"  # noqa: S105 - not a secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +73,14 @@ class GitAccess:
     ssh_agent_socket: str = ""  # of the user's agent, for ssh only
     progress: GitProgress | None = None
     github_host: str = GITHUB_HOST  # the host that GITHUB_TOKEN is for
+    logins: StoredLogins | None = None
     has_withheld_credentials: bool = False  # credentials exist, but not for this repository
 
     def without_credentials(self) -> GitAccess:
         """Return a copy without tokens and keys, for repositories named by clients."""
-        return replace(self, tokens={}, ssh_agent_socket="", has_withheld_credentials=True)
+        return replace(
+            self, tokens={}, ssh_agent_socket="", logins=None, has_withheld_credentials=True
+        )
 
 
 class Endpoint(NamedTuple):
@@ -102,9 +115,14 @@ def token_for(endpoint: Endpoint, access: GitAccess) -> Secret | None:
 
 
 def cache_key(endpoint: Endpoint, access: GitAccess) -> str:
-    """Return the cache key of a repository, which differs for each token."""
+    """Return the cache key of a repository, which depends on the credentials.
+
+    Whether a stored login is needed is not known yet: with stored logins, the key is another one.
+    """
     token = token_for(endpoint, access)
     secret = hashlib.sha256(token.reveal().encode()).hexdigest() if token else ""
+    if token is None and access.logins is not None and endpoint.scheme != "ssh":
+        secret = "stored"  # noqa: S105 - not a secret
     return hashlib.sha256(f"1\n{endpoint.url}\n{secret}".encode()).hexdigest()
 
 
@@ -114,13 +132,24 @@ class Remote:
 
     endpoint: Endpoint
     addresses: tuple[IpAddress, ...]
-    token: Secret | None
+    login: Login | None
     access: GitAccess
+    proxy: Proxy | None = None
+
+    @property
+    def has_stored_login(self) -> bool:
+        """Whether the login is not a token of the settings."""
+        return self.login is not None and self.login.user != _TOKEN_USER
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The token in plain text and as git encodes it; empty if there is none."""
-        return () if self.token is None else (self.token.reveal(), _encode_basic_auth(self.token))
+        """The password in plain text and as git encodes it, and that of the proxy, if any."""
+        secrets = [] if self.login is None else [self.login.password.reveal()]
+        if self.login is not None:
+            secrets.append(self.login.authorization.removeprefix("Basic "))
+        if self.proxy is not None and self.proxy.user_info:
+            secrets.append(self.proxy.user_info.partition(":")[2] or self.proxy.user_info)
+        return tuple(secrets)
 
     def build_configuration(self, *, partial: bool = True) -> list[str]:
         """Return the git configuration for this remote.
@@ -131,7 +160,7 @@ class Remote:
         lines.append(f"protocol.{self.endpoint.scheme}.allow=always")
         if partial:
             lines += ["remote.origin.promisor=true", "remote.origin.partialclonefilter=blob:none"]
-        if self.endpoint.scheme != "ssh":
+        if self.endpoint.scheme != "ssh" and self.addresses:
             name, addresses = f"{self.endpoint.host}:{self.endpoint.port}", self.addresses
             lines.append(f"http.curloptResolve={name}:{','.join(map(str, addresses))}")
         if self.access.ca_file:
@@ -144,20 +173,22 @@ class Remote:
         if self.endpoint.scheme == "ssh":
             variables["GIT_SSH_COMMAND"] = shlex.join(_build_ssh_command(self))
             socket = self.access.ssh_agent_socket
-            variables |= {"SSH_AUTH_SOCK": socket} if socket else {}
-        elif self.token is not None:
-            # Unlike arguments, the environment is not visible to other users of the system.
+            return variables | ({"SSH_AUTH_SOCK": socket} if socket else {})
+        # Unlike arguments, the environment is not visible to other users of the system.
+        settings = {}
+        if self.login is not None:
+            settings["extraHeader"] = f"Authorization: {self.login.authorization}"
+        if self.proxy is not None:
+            # Otherwise, git would first ask the proxy without its password.
+            settings |= {"proxy": self.proxy.url, "proxyAuthMethod": "basic"}
+        if settings:
+            variables["GIT_CONFIG_COUNT"] = str(len(settings))
+        for number, (name, value) in enumerate(settings.items()):
+            # A setting of this URL has priority over `http.proxy`, which is empty.
             origin = f"{self.endpoint.scheme}://{self.endpoint.authority}/"
-            header = f"Authorization: Basic {_encode_basic_auth(self.token)}"
-            variables["GIT_CONFIG_COUNT"] = "1"
-            variables["GIT_CONFIG_KEY_0"] = f"http.{origin}.extraHeader"
-            variables["GIT_CONFIG_VALUE_0"] = header
+            variables[f"GIT_CONFIG_KEY_{number}"] = f"http.{origin}.{name}"
+            variables[f"GIT_CONFIG_VALUE_{number}"] = value
         return variables
-
-
-def _encode_basic_auth(token: Secret) -> str:
-    # The token is the password; git hosts accept it with this user name.
-    return base64.b64encode(f"x-access-token:{token.reveal()}".encode()).decode("ascii")
 
 
 def _build_ssh_command(remote: Remote) -> list[str]:
@@ -189,12 +220,21 @@ def open_remote(
     Plain http is accepted only from networks that the policy explicitly allows.
     Raises: SourceRejected, SourceUnavailable.
     """
-    resolve = limit_resolver(_build_network_settings(access, deadline))
-    addresses = resolve_allowed_addresses(endpoint.host, endpoint.port, access.policy, resolve)
-    if endpoint.scheme == "http" and not all(map(access.policy.is_explicitly_allowed, addresses)):
+    network, policy = _build_network_settings(access, deadline), access.policy
+    host, port = endpoint.host, endpoint.port
+    proxy = find_proxy(endpoint.scheme, host, port, policy.proxies)
+    if proxy is None:
+        addresses = resolve_allowed_addresses(host, port, policy, limit_resolver(network))
+    else:
+        resolve = limit_proxied_resolver(network)
+        addresses = resolve_proxied_addresses(host, port, policy, resolve)
+    is_allowed = bool(addresses) and all(map(policy.is_explicitly_allowed, addresses))
+    if endpoint.scheme == "http" and not is_allowed:
         raise SourceRejected("scheme", endpoint.url, "'http' is not safe", "use https")
     token = token_for(endpoint, access) if with_token else None
-    return Remote(endpoint, addresses, token, access)
+    # The token is the password; git hosts accept it with this user name.
+    login = None if token is None else Login(_TOKEN_USER, token)
+    return Remote(endpoint, addresses, login, access, proxy)
 
 
 class RemoteRepository:
@@ -224,6 +264,22 @@ class RemoteRepository:
             raise self._lookup_error
         if self._remote is None:
             self._remote = open_remote(self.endpoint, self.access, self.deadline)
+        return self._remote
+
+    def sign_in(self) -> Remote | None:
+        """Return the remote with the user's stored login; `None` if there is none.
+
+        Raises: ConfigInvalid.
+        """
+        remote, logins = self.open(), self.access.logins
+        endpoint = remote.endpoint
+        is_safe = endpoint.scheme == "https" or is_loopback(endpoint.host)
+        if logins is None or remote.login is not None or not is_safe or endpoint.scheme == "ssh":
+            return None
+        login = logins.find(WebUrl.parse(endpoint.url))
+        if login is None:
+            return None
+        self._remote = replace(remote, login=login)
         return self._remote
 
     def follow_redirect(self) -> Remote:

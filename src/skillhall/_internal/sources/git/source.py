@@ -35,6 +35,7 @@ from skillhall._internal.sources.git.remote import (
     cache_key,
     parse_endpoint,
 )
+from skillhall._internal.sources.logins.stored_logins import open_stored_logins
 from skillhall._internal.sources.source_text import is_commit_id, is_valid_ref
 from skillhall.errors import (
     NoSkillThere,
@@ -99,6 +100,7 @@ def _build_access(context: SourceContext) -> GitAccess:
         ssh_agent_socket=settings.variables.get("SSH_AUTH_SOCK", ""),
         progress=context.progress,
         github_host=urlsplit(settings.github_url).netloc.lower(),
+        logins=open_stored_logins(context),
     )
     return access if context.with_credentials else access.without_credentials()
 

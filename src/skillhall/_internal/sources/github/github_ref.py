@@ -28,9 +28,11 @@ from skillhall._internal.sources.source_text import (
 from skillhall.errors import SourceRejected
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from skillhall._internal.sources.base import OpenedSource, SourceContext
+    from skillhall._internal.sources.repo_layout import RepositorySkills
     from skillhall._internal.sources.source_text import SourceText
 
 _PREFIX = "github:"
@@ -71,16 +73,23 @@ class GitHubRef(RepositoryRef):
 
     def open(self, context: SourceContext) -> OpenedSource:
         """Fetch the skills, without git if it is not available. Raises: as `open_github`."""
-        # Imported here because reading a lock file must not load it: see `Ref`.
-        from skillhall._internal.sources.github.source import open_github  # noqa: PLC0415
-
-        return self.to_opened_source(open_github(self, context))
+        read, _ = _import_readers()
+        return self.to_opened_source(read(self, context))
 
     def is_tag(self, context: SourceContext) -> bool:
         """Ask GitHub whether the ref is a tag. Raises: as `open`."""
-        from skillhall._internal.sources.github.source import is_github_tag  # noqa: PLC0415
-
+        _, is_github_tag = _import_readers()
         return is_github_tag(self, context)
+
+
+def _import_readers() -> tuple[
+    Callable[[GitHubRef, SourceContext], RepositorySkills],
+    Callable[[GitHubRef, SourceContext], bool],
+]:
+    # Imported here because reading a lock file must not load it: see `Ref`.
+    from skillhall._internal.sources.github import source  # noqa: PLC0415
+
+    return source.open_github, source.is_github_tag
 
 
 def parse_github(source: SourceText) -> GitHubRef | None:

@@ -228,7 +228,8 @@ def connect(
         # Not in the working directory: some programs load code from the folder they start in.
         transport = StdioTransport(server.label, server.command, environment, settings.home)
     else:
-        policy, variable = build_address_policy(settings.allowed_networks), server.token_variable
+        policy = build_address_policy(settings.allowed_networks, settings.proxies)
+        variable = server.token_variable
         token = read_secret_variable(variable) if variable else None
         if variable and token is None:
             hint = f"set it to the token for {server.label}"

@@ -17,6 +17,7 @@ from skillhall._internal.net.url import WebUrl
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
 from skillhall._internal.sources.base import OpenedSource
+from skillhall._internal.sources.logins.stored_logins import open_stored_logins
 from skillhall._internal.sources.npm.npm_config import NpmConfig
 from skillhall._internal.sources.python_package import SKILLS_FOLDER
 from skillhall._internal.strict_json import InvalidJson, JsonObject
@@ -29,6 +30,7 @@ from skillhall.errors import (
 )
 
 if TYPE_CHECKING:
+    from skillhall._internal.net.fetch import CredentialProvider
     from skillhall._internal.sources.base import SourceContext
     from skillhall._internal.sources.npm.npm_ref import NpmRef
 
@@ -56,12 +58,12 @@ class _Registry(NamedTuple):
     context: SourceContext
     config: NpmConfig
     url: str
+    logins: CredentialProvider | None
 
     def fetch(self, url: str, max_bytes: int, accept: str = "*/*") -> FetchResult:
-        scheme, _, token = "", "", ""
-        if self.context.with_credentials:
-            scheme, _, token = self.config.find_authorization(url).partition(" ")
-        options = FetchOptions(token=token, accept=accept, scheme=scheme or "Bearer")
+        value = self.config.find_authorization(url) if self.context.with_credentials else ""
+        logins = None if value else self.logins
+        options = FetchOptions(accept=accept, credentials=logins).with_authorization(value)
         progress = self.context.get_progress("Downloading")
         return fetch(
             url,
@@ -79,7 +81,9 @@ def read_npm_package(reference: NpmRef, context: SourceContext) -> OpenedSource:
     NoSkillThere, TooLarge, ConfigInvalid.
     """
     config = NpmConfig.read(context.settings)
-    registry = _Registry(context, config, config.find_registry(reference.package))
+    registry = _Registry(
+        context, config, config.find_registry(reference.package), open_stored_logins(context)
+    )
     url = f"{registry.url}/{quote(reference.package, safe='@')}"
     document = registry.fetch(url, MAX_DOCUMENT, _SHORT_DOCUMENT).data
     try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlencode
 
-from skillhall._internal.net.addresses import AddressPolicy, is_loopback
+from skillhall._internal.net.addresses import ANY_ADDRESS, AddressPolicy, is_loopback
 from skillhall._internal.net.connection import (
     ConnectionRequest,
     NetworkSettings,
@@ -24,6 +24,7 @@ from skillhall._internal.net.connection import (
     serialize_request,
 )
 from skillhall._internal.net.url import WebUrl
+from skillhall._internal.settings import ProxySettings
 from skillhall.errors import (
     NotAuthenticated,
     ServerRefused,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 MAX_RESPONSE_BYTES: Final = 128 * 1024 * 1024  # a skill of nearly 100 MiB in base64
 TOKEN_VARIABLE: Final = "SKILLHALL_SERVER_TOKEN"  # noqa: S105 - the name of a variable
 GIT_TOKEN_VARIABLE: Final = "SKILLHALL_GIT_TOKEN"  # noqa: S105 - the same
-_ANY_ADDRESS = AddressPolicy.from_cidrs("0.0.0.0/0", "::/0")
 _UNAUTHORIZED = 401
 _REDIRECTS = range(300, 400)
 _OK = range(200, 300)
@@ -73,6 +73,7 @@ class ServerConnection:
     git_token: str = field(default="", repr=False)  # for the requested repository
     timeouts: ServerTimeouts = DEFAULT_SERVER_TIMEOUTS
     max_response_bytes: int = MAX_RESPONSE_BYTES
+    policy: AddressPolicy = ANY_ADDRESS
 
     @classmethod
     def from_url(
@@ -80,6 +81,7 @@ class ServerConnection:
         text: str,
         token: Secret | None = None,
         timeouts: ServerTimeouts = DEFAULT_SERVER_TIMEOUTS,
+        proxies: ProxySettings = ProxySettings(),  # noqa: B008 - a tuple
     ) -> ServerConnection:
         """Build the client for a server. Raises: SourceRejected, ConfigInvalid."""
         url = WebUrl.parse(text.rstrip("/"))
@@ -87,7 +89,9 @@ class ServerConnection:
             raise SourceRejected(
                 "url", text, "the URL of a server must not have a query or fragment"
             )
-        return cls(url, reveal_token(token, TOKEN_VARIABLE), timeouts=timeouts)
+        policy = replace(ANY_ADDRESS, proxies=proxies)
+        token_text = reveal_token(token, TOKEN_VARIABLE)
+        return cls(url, token_text, timeouts=timeouts, policy=policy)
 
     def with_git_token(self, token: Secret) -> ServerConnection:
         """Return a copy that sends a git token.
@@ -139,7 +143,7 @@ class ServerConnection:
         data = serialize_request(method, url, headers, body)
         try:
             with send_request(
-                request, _ANY_ADDRESS, data, limit, self.timeouts.response
+                request, self.policy, data, limit, self.timeouts.response
             ) as response:
                 content = b"".join(limit_size(read_chunks(response, self.host), limit, self.host))
                 return self._parse_response(response.status, content)

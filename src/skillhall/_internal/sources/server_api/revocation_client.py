@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.net.addresses import AddressPolicy
+from skillhall._internal.net.addresses import ANY_ADDRESS, AddressPolicy
 from skillhall._internal.net.connection import NetworkSettings
 from skillhall._internal.net.fetch import FetchOptions, fetch
 from skillhall._internal.policy.trust.revocations import LIST_PATH, MAX_LIST_SIZE
@@ -15,7 +15,6 @@ from skillhall.errors import SkillhallError, SourceNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-ANY_ADDRESS = AddressPolicy.from_cidrs("0.0.0.0/0", "::/0")  # for URLs that the user chose
 _MAX_ENVELOPE_SIZE = MAX_LIST_SIZE * 2  # Base64 takes four characters for three bytes
 
 

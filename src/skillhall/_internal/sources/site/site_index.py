@@ -26,6 +26,7 @@ from skillhall._internal.sources.archive.source import (
 )
 from skillhall._internal.sources.archive.upload import read_archive_or_skill_md
 from skillhall._internal.sources.bounded_download import BoundedDownload, run_parallel
+from skillhall._internal.sources.logins.stored_logins import open_stored_logins
 from skillhall._internal.sources.site.site_ref import INDEX_FILE, WELL_KNOWN, is_entry_name
 from skillhall._internal.strict_json import InvalidJson, JsonObject
 from skillhall.errors import (
@@ -40,6 +41,7 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from skillhall._internal.net.fetch import CredentialProvider
     from skillhall._internal.sources.base import SourceContext
     from skillhall._internal.sources.site.site_ref import SiteRef
 
@@ -69,7 +71,7 @@ def read_site(reference: SiteRef, context: SourceContext) -> tuple[Bundle, ...]:
     SkillNotFound, TooLarge.
     """
     download = BoundedDownload(context.address_policy, context.progress)
-    site = _Site(download, *_find_token(context))
+    site = _Site(download, *_find_token(context), open_stored_logins(context))
     entries = _read_index(reference, site)
     if reference.skill:
         names = [entry.name for entry in entries]
@@ -186,11 +188,14 @@ class _Site:
     download: BoundedDownload
     token_origin: tuple[str, str, int] | None
     token: str = field(repr=False)
+    logins: CredentialProvider | None
 
     def fetch(self, url: str, max_bytes: int = DEFAULT_ARCHIVE_LIMITS.total) -> FetchResult:
         """Fetch one file. Raises: as `net.fetch.fetch`."""
         is_own = WebUrl.parse(url).origin == self.token_origin
-        options = FetchOptions(token=self.token if is_own else "")
+        options = FetchOptions(credentials=self.logins)
+        if is_own:
+            options = FetchOptions(token=self.token)
         return self.download.fetch(url, max_bytes, options)
 
     def read_bundle(self, entry: SiteEntry) -> Bundle:

@@ -31,6 +31,7 @@ from skillhall._internal.net.connection import (
 )
 from skillhall._internal.net.url import WebUrl
 from skillhall._internal.policy.access.roles import Role
+from skillhall._internal.settings import ProxySettings
 from skillhall._internal.storage.accounts.user_accounts import MAX_SUBJECT_LENGTH
 from skillhall.errors import ConfigInvalid, IdentityRefused, ProviderUnavailable, SourceError
 
@@ -99,7 +100,12 @@ class OidcProvider:
     _keys: tuple[float, dict[str, Any]] | None = None
 
     @classmethod
-    def from_settings(cls, settings: OidcSettings, networks: Iterable[str]) -> OidcProvider:
+    def from_settings(
+        cls,
+        settings: OidcSettings,
+        networks: Iterable[str],
+        proxies: ProxySettings = ProxySettings(),  # noqa: B008 - a tuple
+    ) -> OidcProvider:
         """Return the configured provider, without connecting. Raises: ConfigInvalid."""
         if not settings.client_id:
             raise ConfigInvalid("SKILLHALL_OIDC_CLIENT_ID", "it is not set")
@@ -108,7 +114,7 @@ class OidcProvider:
         except SourceError as error:
             problem = getattr(error, "problem", str(error))
             raise ConfigInvalid("SKILLHALL_OIDC_ISSUER", problem) from None
-        policy = build_address_policy(networks).with_named_loopback(host)
+        policy = build_address_policy(networks, proxies).with_named_loopback(host)
         roles = {}
         for entry in settings.roles:
             value, _, role = entry.rpartition("=")

@@ -1,0 +1,1 @@
+"""Logins that the user stored for other programs."""
