@@ -19,13 +19,17 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 import pytest
 
+from skillhall._internal.asgi import Services
 from skillhall._internal.installer.agent_folders import resolve_targets
 from skillhall._internal.installer.install import install
 from skillhall._internal.installer.locked_install import LockedInstallStatus, install_locked
 from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
 from skillhall._internal.installer.verify import verify
-from skillhall._internal.settings import Settings
+from skillhall._internal.settings import Secret, Settings
+from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources import opener
 from skillhall._internal.sources.archive.source import read_loose_files
 from skillhall._internal.sources.base import OpenedSource, Ref, SourceContext
@@ -33,11 +37,21 @@ from skillhall._internal.sources.mcp.servers_file import add_server, parse_serve
 from skillhall._internal.sources.opener import open_source, parse_source_ref
 from skillhall._internal.sources.site.site_index import SCHEMA_URL
 from skillhall._internal.sources.source_text import SourceText
-from skillhall.errors import SourceUnavailable
+from skillhall.errors import LockMismatch, SourceUnavailable
 from tests.support.archives import tgz_of
 from tests.support.github_server import GitHubServer, run_github_server
 from tests.support.mcp_servers import make_contents, make_entry, make_script, write_script
+from tests.support.oci_images import (
+    MANIFEST,
+    ImageFiles,
+    describe,
+    make_index,
+    make_manifest,
+    pack_layer,
+)
 from tests.support.projects import make_project_settings
+from tests.support.prompt_services import MemoryPromptService
+from tests.support.servers import make_settings, run_server
 from tests.support.skills import make_skill_md
 
 GOLDEN = Path(__file__).parents[1] / "golden/lock_files"
@@ -174,20 +188,59 @@ def static_folder(settings: Settings, folder: str = "/shared") -> Iterator[Sourc
 
 @contextmanager
 def bucket_source(settings: Settings) -> Iterator[Source]:
-    with run_host(settings) as (host, host_settings):
+    with run_host(settings) as (host, host_settings), bucket_files(host, host_settings) as source:
+        yield source
+        assert all("authorization" not in request.headers for request in host.git.requests)
+
+
+@contextmanager
+def bucket_files(host: GitHubServer, settings: Settings) -> Iterator[Source]:
+    def publish(files: Files) -> None:
+        keys = [f"shared/pdf/{path}" for path in files]
+        host.files.update({f"/s3/team-skills/shared/pdf/{p}": d for p, d in files.items()})
+        listed = "".join(f"<Contents><Key>{key}</Key></Contents>" for key in keys)
+        xmlns = "http://s3.amazonaws.com/doc/2006-03-01/"
+        page = f'<ListBucketResult xmlns="{xmlns}">{listed}</ListBucketResult>'
+        host.files["/s3/team-skills/"] = page.encode()
+
+    variables = {"AWS_ENDPOINT_URL": host.url("s3")}
+    yield Source("s3://team-skills/shared", settings._replace(variables=variables), publish)
+
+
+@contextmanager
+def server_source(settings: Settings) -> Iterator[Source]:
+    """A Skillhall server, by its index."""
+    folder = Path(settings.home, "server")
+    folder.mkdir()
+    served = settings._replace(working_directory=str(folder))
+    services = Services(MemoryPromptService(), Collection(FolderStore(folder), served))
+    with run_server(settings=make_settings(), services=services) as server:
 
         def publish(files: Files) -> None:
-            keys = [f"shared/pdf/{path}" for path in files]
-            host.files.update({f"/s3/team-skills/shared/pdf/{p}": d for p, d in files.items()})
-            listed = "".join(f"<Contents><Key>{key}</Key></Contents>" for key in keys)
-            xmlns = "http://s3.amazonaws.com/doc/2006-03-01/"
-            page = f'<ListBucketResult xmlns="{xmlns}">{listed}</ListBucketResult>'
-            host.files["/s3/team-skills/"] = page.encode()
+            path = "/api/v1/skills/import?replace=true&filename=x.zip"
+            sent = {"Content-Type": "application/zip"}
+            assert server.request("POST", path, zip_files(files), sent).status in {200, 201}
 
-        variables = {"AWS_ENDPOINT_URL": host.url("s3")}
-        yield Source(
-            "s3://team-skills/shared", host_settings._replace(variables=variables), publish
-        )
+        yield Source(f"http://127.0.0.1:{server.port}", settings, publish, server.port)
+
+
+@contextmanager
+def server_archive_source(settings: Settings) -> Iterator[Source]:
+    with server_source(settings) as source:
+        yield source._replace(text=f"{source.text}/api/v1/skills/pdf/archive")
+
+
+SIGNED = {"AWS_ACCESS_KEY_ID": Secret("key-id"), "AWS_SECRET_ACCESS_KEY": Secret("secret")}
+
+
+@contextmanager
+def signed_bucket_source(settings: Settings) -> Iterator[Source]:
+    with run_host(settings) as (host, host_settings):
+        with bucket_files(host, host_settings._replace(credentials=SIGNED)) as source:
+            yield source
+        sent = [request.headers.get("authorization", "") for request in host.git.requests]
+        assert sent
+        assert all(text.startswith("AWS4-HMAC-SHA256 Credential=key-id/") for text in sent)
 
 
 @contextmanager
@@ -209,6 +262,32 @@ def npm_source(settings: Settings) -> Iterator[Source]:
 
         variables = {"NPM_CONFIG_REGISTRY": host.url("npm/")}
         yield Source("npm:@acme/tools", host_settings._replace(variables=variables), publish)
+
+
+@contextmanager
+def image_source(settings: Settings) -> Iterator[Source]:
+    with run_host(settings) as (host, host_settings):
+        images = ImageFiles(files=host.files)
+
+        def publish(files: Files) -> None:
+            images.add_image(pack_layer(files))
+
+        port = host.git.port
+        yield Source(f"oci://127.0.0.1:{port}/acme/skills", host_settings, publish, port)
+
+
+@contextmanager
+def layout_source(settings: Settings) -> Iterator[Source]:
+    folder = Path(settings.working_directory, "dist/oci")
+
+    def publish(files: Files) -> None:
+        layer = pack_layer(files)
+        manifest = make_manifest([describe(layer)])
+        blobs = {f"blobs/sha256/{sha256_hex(data)}": data for data in (layer, manifest)}
+        index = make_index(describe(manifest, MANIFEST))
+        write_files(folder, {**blobs, "index.json": index, "oci-layout": b"{}"})
+
+    yield Source("oci:./dist/oci", settings, publish)
 
 
 @contextmanager
@@ -275,7 +354,12 @@ SOURCES: dict[str, Callable[[Settings], AbstractContextManager[Source]]] = {
     "site-legacy": legacy_site_source,
     "static-folder": static_folder,
     "npm": npm_source,
+    "server": server_source,
+    "server-archive": server_archive_source,
     "s3": bucket_source,
+    "s3-signed": signed_bucket_source,
+    "oci": image_source,
+    "oci-layout": layout_source,
     "python": package_source,
     "mcp": mcp_source,
     "new-kind": new_kind_of_source,
@@ -333,7 +417,7 @@ def test_skill_is_opened_locked_installed_again_and_updated(kind: str, tmp_path:
 
 
 # Repositories are read from the cache instead; local sources have no host.
-UNCACHED = ["url", "site", "site-legacy", "static-folder", "npm", "s3"]
+UNCACHED = ["url", "site", "site-legacy", "static-folder", "server", "npm", "s3", "oci"]
 
 
 @pytest.mark.parametrize("kind", UNCACHED)
@@ -354,8 +438,38 @@ def test_unreachable_host_is_an_error_and_changes_nothing(kind: str, tmp_path: P
     assert project.read_lock() == lock
 
 
-def test_locked_version_of_an_npm_package_is_restored_after_a_newer_one(tmp_path: Path) -> None:
-    with npm_source(make_project_settings(tmp_path)) as source:
+# The file or folder of a local source, from the home folder.
+MISSING = {
+    "folder": "../project/shared",
+    "archive": "../project/skills.zip",
+    "oci-layout": "../project/dist",
+    "python": "venv",
+    "mcp": "mcp-script.json",
+}
+
+
+@pytest.mark.parametrize("kind", MISSING)
+def test_missing_local_source_is_an_error_and_changes_nothing(kind: str, tmp_path: Path) -> None:
+    with SOURCES[kind](make_project_settings(tmp_path)) as source:
+        source.publish(FILES)
+        project = add(source)
+        lock = project.read_lock()
+        origin = Path(source.settings.home, MISSING[kind])
+        origin.rename(tmp_path / "elsewhere")
+        for results in (find_outdated(project), update(project)):
+            assert [r.status for r in results] == [UpdateStatus.FAILED]
+        assert [r.is_intact for r in verify(project)] == [True]
+        assert project.read_lock() == lock
+
+
+# Those whose host still has the locked version after a newer one was published. For repositories,
+# `test_add_sources` has the same test by the command line.
+VERSIONED = ["npm", "oci"]
+
+
+@pytest.mark.parametrize("kind", VERSIONED)
+def test_locked_version_is_restored_after_a_newer_one(kind: str, tmp_path: Path) -> None:
+    with SOURCES[kind](make_project_settings(tmp_path)) as source:
         source.publish(FILES)
         project = add(source)
         source.publish(NEW_FILES)
@@ -364,5 +478,36 @@ def test_locked_version_of_an_npm_package_is_restored_after_a_newer_one(tmp_path
         [result] = install_locked(project, frozen=True)
         assert result.status is LockedInstallStatus.INSTALLED
         assert Path(project.path(key), "SKILL.md").read_bytes() == FILES["SKILL.md"]
+        assert project.read_lock().entries[key] == entry
+
+
+@pytest.mark.parametrize("kind", ["site", "s3", "python", "mcp", "oci-layout"])
+def test_frozen_install_without_the_locked_version_changes_nothing(
+    kind: str, tmp_path: Path
+) -> None:
+    with SOURCES[kind](make_project_settings(tmp_path)) as source:
+        source.publish(FILES)
+        project = add(source)
+        source.publish(NEW_FILES)
+        [(key, entry)] = project.read_lock().entries.items()
+        shutil.rmtree(project.path(key))
+        [result] = install_locked(project, frozen=True)
+        assert result.status is LockedInstallStatus.FAILED
+        assert isinstance(result.error, LockMismatch)
+        assert not Path(project.path(key)).exists()
+        assert project.read_lock().entries == {key: entry}
+
+
+def test_pinned_versions_are_those_that_the_lock_records(tmp_path: Path) -> None:
+    (tmp_path / "npm").mkdir()
+    (tmp_path / "oci").mkdir()
+    with npm_source(make_project_settings(tmp_path / "npm")) as source:
+        source.publish(FILES)
+        commit = open_source(source.text, source.settings).commit
         opened = open_source("npm:@acme/tools@1.0.0", source.settings)
-        assert (opened.commit, opened.reference.is_pinned) == (entry.commit, True)
+        assert (opened.commit, opened.reference.is_pinned) == (commit, True)
+    with image_source(make_project_settings(tmp_path / "oci")) as source:
+        source.publish(FILES)
+        commit = open_source(source.text, source.settings).commit
+        opened = open_source(f"{source.text}@sha256:{commit}", source.settings)
+        assert (opened.commit, opened.reference.is_pinned) == (commit, True)

@@ -42,6 +42,15 @@ from tests.support.http_server import (
     respond_endlessly,
     run_http_server,
 )
+from tests.support.oci_images import (
+    MANIFEST,
+    Registry,
+    describe,
+    digest_of,
+    make_index,
+    make_manifest,
+    pack_layer,
+)
 
 VALID_ZIP = zip_of({"SKILL.md": SKILL})
 HASTY = NetworkSettings(total=0.5, idle=0.2)
@@ -497,6 +506,196 @@ def test_signature_is_sent_to_the_store_alone(sandbox: CliSandbox, store: HttpSe
             assert PASSWORD not in str(request)
         [leaked] = other.requests
     assert not [name for name in leaked.headers if name == "authorization" or "amz" in name]
+
+
+# Images in registries
+
+
+LAYER = pack_layer({"SKILL.md": SKILL})
+
+
+@pytest.fixture
+def images(site: HttpServer) -> Registry:
+    registry = Registry(site)
+    site.default_route = registry.find_route
+    registry.images.add_image(LAYER)
+    return registry
+
+
+# `tests/unit/sources/oci/test_image.py` has more of both.
+DOCUMENTS: dict[str, bytes] = {
+    "a page": PAGE,
+    "brackets without end": b'{"layers":' + b"[" * 100_000,
+    "a digest that climbs out": make_manifest([describe(LAYER, digest="../../../etc/passwd")]),
+    "an index and layers": make_index(describe(LAYER, MANIFEST), layers=[]),
+}
+BAD_LAYERS: dict[str, tuple[list[dict[str, object]], str]] = {
+    "another file": ([describe(LAYER, digest=digest_of(b"x"))], "not_found"),
+    "another size": ([describe(LAYER, size=len(LAYER) + 1)], "archive_rejected"),
+    "more than is listed": ([describe(LAYER, size=len(LAYER) - 1)], "too_large"),
+    "an endless size": ([describe(LAYER, size=10**12)], "too_large"),
+    "no skill": ([], "not_found"),
+}
+
+
+@pytest.mark.parametrize("body", DOCUMENTS.values(), ids=DOCUMENTS)
+def test_malformed_manifest_gives_one_error(
+    sandbox: CliSandbox, images: Registry, body: bytes
+) -> None:
+    images.images.add_manifest(body)
+    sandbox.check_rejected(ADD, [images.text], "upstream_error")
+
+
+@pytest.mark.parametrize(("layers", "code"), BAD_LAYERS.values(), ids=BAD_LAYERS)
+def test_image_with_hostile_layers_is_rejected(
+    sandbox: CliSandbox, images: Registry, layers: list[dict[str, object]], code: str
+) -> None:
+    images.images.add_manifest(make_manifest(layers))
+    sandbox.check_rejected(ADD, [images.text], code)
+
+
+@pytest.mark.parametrize("target", ["layer", "manifest", "index"])
+def test_image_that_differs_from_its_digest_is_rejected(
+    sandbox: CliSandbox, images: Registry, target: str
+) -> None:
+    manifest = images.images.add_image(LAYER)
+    images.images.add_manifest(make_index(describe(manifest, MANIFEST)))
+    name = {"layer": f"blobs/{digest_of(LAYER)}", "manifest": f"manifests/{digest_of(manifest)}"}
+    text = images.text
+    if target == "index":
+        name[target] = f"manifests/{digest_of(b'x')}"
+        text = f"{text}@{digest_of(b'x')}"
+    images.images.files[f"/v2/acme/skills/{name[target]}"] = pack_layer({"SKILL.md": b"evil"})
+    result = sandbox.check_rejected(ADD, [text], "archive_rejected")
+    assert "digest" in result.error["message"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a tar with a name that climbs out",
+        "a tar with a link",
+        "a tar that unpacks to much more than it is",
+        "a tar of two gzip streams",
+    ],
+)
+def test_hostile_layer_is_rejected(sandbox: CliSandbox, images: Registry, name: str) -> None:
+    hostile = dict(hostile_archives())[name]
+    images.images.add_image(LAYER, hostile.data)
+    sandbox.check_rejected(ADD, [images.text], hostile.code)
+
+
+def test_layer_that_removes_files_is_rejected(sandbox: CliSandbox, images: Registry) -> None:
+    images.images.add_image(LAYER, pack_layer({".wh.SKILL.md": b""}))
+    sandbox.check_rejected(ADD, [images.text], "archive_rejected")
+
+
+def test_manifest_without_end_is_rejected(sandbox: CliSandbox, images: Registry) -> None:
+    images.site.routes["/v2/acme/skills/manifests/latest"] = respond_endlessly(PROMISED)
+    sandbox.check_rejected(ADD, [images.text], "too_large")
+
+
+@pytest.mark.parametrize(
+    "name", ["a fault", "too many requests", "hanging up", "a circle", "to metadata", "to a file"]
+)
+@pytest.mark.parametrize("target", ["manifests/latest", f"blobs/{digest_of(LAYER)}"])
+def test_registry_of_images_with_malformed_response_gives_one_error(
+    sandbox: CliSandbox, images: Registry, target: str, name: str
+) -> None:
+    route, code = ANSWERS[name]
+    images.site.routes |= {f"/v2/acme/skills/{target}": route, "/x.zip": route}
+    sandbox.check_rejected(ADD, [images.text], code)
+
+
+REALMS: dict[str, tuple[str, str]] = {
+    "a private host": ("https://10.0.0.1/token", "source_rejected"),
+    "metadata of a cloud": ("http://169.254.169.254/token", "source_rejected"),
+    "a file of this machine": ("file:///etc/passwd", "source_rejected"),
+    "a password": (f"https://a:{PASSWORD}@b.example/token", "source_rejected"),
+    "no URL": ("token", "source_rejected"),
+    "nothing there": ("", "upstream_error"),
+}
+
+
+@pytest.mark.parametrize(("realm", "code"), REALMS.values(), ids=REALMS)
+def test_hostile_token_service_is_rejected(
+    sandbox: CliSandbox, images: Registry, realm: str, code: str
+) -> None:
+    images.token = "t"  # noqa: S105 - fake
+    images.realm = realm or images.site.url("/none")
+    sandbox.check_rejected(ADD, [images.text], code)
+
+
+@pytest.mark.parametrize("body", [PAGE, b'{"token": 1}', b'{"token": "a\\r\\nX: y"}'])
+def test_malformed_token_is_rejected(sandbox: CliSandbox, images: Registry, body: bytes) -> None:
+    images.token = "t"  # noqa: S105 - fake
+    images.site.routes["/token"] = respond(body=body)
+    sandbox.check_rejected(ADD, [images.text], "upstream_error")
+
+
+def store_docker_login(sandbox: CliSandbox, **logins: str) -> None:
+    """Store passwords by host, as `docker login` does."""
+    auths = {
+        host: {"auth": base64.b64encode(f"ada:{password}".encode()).decode()}
+        for host, password in logins.items()
+    }
+    folder = sandbox.folder / "home/.docker"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"auths": auths}), encoding="utf-8")
+
+
+BASIC = f"Basic {base64.b64encode(f'ada:{PASSWORD}'.encode()).decode()}"
+
+
+def test_docker_login_is_sent_to_the_registry_for_a_token(
+    sandbox: CliSandbox, images: Registry
+) -> None:
+    images.token, images.login = "read-only", BASIC
+    store_docker_login(sandbox, **{images.host: PASSWORD, "other.example": "other"})
+    result = sandbox.run(*ADD, "--json", images.text)
+    assert (result.code, PASSWORD in result.out + result.err) == (0, False)
+    [token] = [one for one in images.site.requests if one.target.startswith("/token")]
+    # The scope is ours, not the one that the registry asks for.
+    assert token.target == "/token?service=acme&scope=repository%3Aacme/skills%3Apull"
+    others = {one.headers.get("authorization") for one in images.site.requests if one is not token}
+    assert others == {None, "Bearer read-only"}
+
+
+def test_docker_login_is_not_sent_to_a_token_service_elsewhere(
+    sandbox: CliSandbox, images: Registry
+) -> None:
+    with run_http_server() as elsewhere:
+        elsewhere.routes["/token"] = respond("401 Unauthorized")
+        images.token, images.realm = "t", elsewhere.url("/token")
+        store_docker_login(sandbox, **{images.host: PASSWORD})
+        sandbox.check_rejected(ADD, [images.text], "upstream_error")
+        assert elsewhere.requests
+        assert all("authorization" not in one.headers for one in elsewhere.requests)
+
+
+@pytest.mark.parametrize("setting", ["on", "off"])
+def test_docker_login_is_sent_as_a_password_if_the_registry_asks_for_one(
+    sandbox: CliSandbox, images: Registry, monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    monkeypatch.setenv("SKILLHALL_STORED_LOGINS", setting)
+    images.token, images.challenge = "t", 'Basic realm="acme"'
+    store_docker_login(sandbox, **{images.host: PASSWORD})
+    result = sandbox.check_rejected(ADD, [images.text], "upstream_error")
+    sent = {one.headers.get("authorization") for one in images.site.requests}
+    assert sent == ({None, BASIC} if setting == "on" else {None})
+    assert ("rejected the credentials" in result.error["message"]) is (setting == "on")
+
+
+def test_token_of_a_registry_is_not_sent_to_the_store_of_its_blobs(
+    sandbox: CliSandbox, images: Registry
+) -> None:
+    images.token = "t"  # noqa: S105 - fake
+    with run_http_server() as store:
+        store.routes["/blob"] = respond(body=LAYER)
+        blob = f"/v2/acme/skills/blobs/{digest_of(LAYER)}"
+        images.site.routes[blob] = redirect(store.url("/blob?signature=x"))
+        assert sandbox.run(*ADD, "--json", images.text).code == 0
+        assert ["authorization" in one.headers for one in store.requests] == [False]
 
 
 # Git repositories

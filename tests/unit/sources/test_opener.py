@@ -13,6 +13,7 @@ from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.local_ref import ArchiveRef, LocalRef
 from skillhall._internal.sources.mcp.mcp_ref import McpRef
 from skillhall._internal.sources.npm.npm_ref import NpmRef
+from skillhall._internal.sources.oci.oci_ref import LayoutRef, OciRef
 from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.sources.python_package import PackageRef
 from skillhall._internal.sources.s3.s3_ref import S3Ref
@@ -22,6 +23,7 @@ from skillhall._internal.sources.url_ref import UrlRef
 from skillhall.errors import SourceRejected
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
+DIGEST = f"sha256:{'0123456789abcdef' * 4}"
 LAB = "https://gitlab.com"
 
 ACCEPTED: list[tuple[str, Ref]] = [
@@ -161,6 +163,15 @@ ACCEPTED: list[tuple[str, Ref]] = [
     ("s3://team-skills/", S3Ref("team-skills")),
     ("s3://team.skills/a b/技能/", S3Ref("team.skills", "a b/技能")),
     ("s3://team-skills/x.zip", S3Ref("team-skills", "x.zip")),
+    ("oci://ghcr.example/acme/skills", OciRef("ghcr.example", "acme/skills", "latest")),
+    ("oci://ghcr.example/acme/skills:1.0", OciRef("ghcr.example", "acme/skills", "1.0")),
+    ("OCI://GHCR.example:443/a__b/c.d-e:V_1", OciRef("ghcr.example", "a__b/c.d-e", "V_1")),
+    ("oci://127.0.0.1:5000/skills", OciRef("127.0.0.1:5000", "skills", "latest")),
+    (f"oci://h.example/a@{DIGEST}", OciRef("h.example", "a", digest=DIGEST)),
+    (f"oci://h.example/a:1.0@{DIGEST}", OciRef("h.example", "a", digest=DIGEST)),
+    ("oci:./dist/oci", LayoutRef("./dist/oci")),
+    ("oci:/srv/image/", LayoutRef("/srv/image")),
+    ("oci:~/image", LayoutRef("~/image")),
     ("npm:is-odd", NpmRef("is-odd")),
     ("npm:@acme/skills", NpmRef("@acme/skills")),
     ("npm:@acme/skills@1.2.3-rc.1+7", NpmRef("@acme/skills", "1.2.3-rc.1+7")),
@@ -289,6 +300,27 @@ REFUSED: list[tuple[str, str]] = [
     ("python:../x", "path"),
     ("python:a b", "path"),
     ("python:-x", "path"),
+    ("oci:", "url"),
+    ("oci:acme/skills", "path"),
+    ("oci:-x", "path"),
+    ("oci://", "host"),
+    ("oci://ghcr.example", "path"),
+    ("oci://ghcr.example/", "path"),
+    ("oci://ghcr.example/Acme/skills", "path"),
+    ("oci://ghcr.example/a//b", "path"),
+    ("oci://ghcr.example/../a", "path"),
+    ("oci://ghcr.example/a/:1", "path"),
+    ("oci://ghcr.example/a?b=c", "path"),
+    (f"oci://ghcr.example/{'a' * 256}", "path"),
+    ("oci://ada:secret@ghcr.example/a", "host"),
+    ("oci://ghcr.example:0/a", "host"),
+    ("oci://127.1/a", "host"),
+    ("oci://ghcr.example/a:", "ref"),
+    ("oci://ghcr.example/a:-x", "ref"),
+    ("oci://ghcr.example/a:../x", "ref"),
+    ("oci://ghcr.example/a@v1", "ref"),
+    (f"oci://ghcr.example/a@sha512:{'0' * 128}", "ref"),
+    (f"oci://ghcr.example/a@sha256:{'A' * 64}", "ref"),
     ("npm:", "path"),
     ("npm:../x", "path"),
     ("npm:@acme", "path"),

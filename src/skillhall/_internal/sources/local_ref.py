@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.source_text import SourceText
 
 
-class _PathRef(Ref):
+class PathRef(Ref):
     """Unresolved local path: relative, below ~, or absolute."""
 
     __slots__ = ()
@@ -54,7 +54,7 @@ class _PathRef(Ref):
 
 
 @dataclass(frozen=True, slots=True)
-class LocalRef(_PathRef):
+class LocalRef(PathRef):
     """Local folder: a skill, or a folder of skills."""
 
     left_out_hidden_files = True
@@ -75,7 +75,7 @@ class LocalRef(_PathRef):
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveRef(_PathRef):
+class ArchiveRef(PathRef):
     """Local zip or tar.gz file."""
 
     path: str

@@ -18,6 +18,7 @@ from skillhall._internal.sources.github.github_ref import parse_github
 from skillhall._internal.sources.local_ref import LocalRef, parse_local
 from skillhall._internal.sources.mcp.mcp_ref import parse_mcp
 from skillhall._internal.sources.npm.npm_ref import parse_npm
+from skillhall._internal.sources.oci.oci_ref import parse_oci
 from skillhall._internal.sources.python_package import parse_package
 from skillhall._internal.sources.s3.s3_ref import parse_s3
 from skillhall._internal.sources.site.site_ref import parse_site
@@ -38,6 +39,7 @@ KINDS: Final[tuple[Callable[[SourceText], Ref | None], ...]] = (
     parse_package,
     parse_npm,
     parse_s3,
+    parse_oci,
     parse_mcp,
     parse_github,
     parse_site,

@@ -42,6 +42,7 @@ _CHUNK_SIZE = 64 * 1024  # bytes passed to or returned by zlib at once
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 31  # zlib's largest window, with 16 added for the header of gzip
 _EXTENSIONS = re.compile(r"\.(?:(?P<zip>zip)|(?P<tar>tar\.gz|tgz|tar)|skill)$", re.IGNORECASE)
+_WHITEOUT = ".wh."  # start of a file name that means "remove", in layers of images
 _DEFAULT_NAME = "skill"  # for an archive whose own name is not a valid folder name
 _MAX_SHOWN_NAME = 80  # characters of a name in a message
 
@@ -92,10 +93,7 @@ def read_archive(
     if data.startswith(_GZIP) or is_tar(data):
         if kind == "zip":
             extraction.reject("confusion", "it has the extension of a zip file, but is a tar file")
-        is_packed = data.startswith(_GZIP)
-        # A generator: nothing is unpacked yet.
-        packed = extraction.inflate(memoryview(data), _GZIP_WINDOW)
-        read_tar(packed if is_packed else extraction.read_stored(data), extraction)
+        _read_tar_file(data, extraction)
     elif is_zip(data):
         if kind == "tar":
             extraction.reject("confusion", "it has the extension of a tar file, but is a zip file")
@@ -103,6 +101,32 @@ def read_archive(
     else:
         extraction.reject("malformed", "it is neither a zip nor a tar file")
     return _build_bundles(extraction, preferred_folder)
+
+
+def read_layers(
+    layers: Sequence[bytes], name: str, preferred_folder: str = ""
+) -> tuple[Bundle, ...]:
+    """Read the skills in the layers of an image, which are tar.gz or tar files.
+
+    Layers may have the same folders, but not the same files: programs that unpack only some of them
+    would get another skill. Raises: ArchiveRejected, TooLarge.
+    """
+    extraction = ArchiveExtraction(name, sum(map(len, layers)), DEFAULT_ARCHIVE_LIMITS)
+    for data in layers:
+        if not data.startswith(_GZIP) and not is_tar(data):
+            extraction.reject("malformed", "a layer is not a tar file")
+        extraction.start_layer()
+        _read_tar_file(data, extraction)
+    if any(path.rpartition("/")[2].startswith(_WHITEOUT) for path in extraction.files):
+        extraction.reject("special", "a layer removes files of another one")
+    return _build_bundles(extraction, preferred_folder)
+
+
+def _read_tar_file(data: bytes, extraction: ArchiveExtraction) -> None:
+    is_packed = data.startswith(_GZIP)
+    # A generator: nothing is unpacked yet.
+    packed = extraction.inflate(memoryview(data), _GZIP_WINDOW)
+    read_tar(packed if is_packed else extraction.read_stored(data), extraction)
 
 
 def read_archive_file(path: str) -> tuple[Bundle, ...]:
@@ -195,6 +219,12 @@ class ArchiveExtraction:
             self._claim_name(folder, _Claim.IMPLIED_FOLDER)
         self._claim_name(path, _Claim.FOLDER if is_folder else _Claim.FILE)
         return path
+
+    def start_layer(self) -> None:
+        """Allow the next tar file to list folders again."""
+        for key, (path, claim) in self._claimed_names.items():
+            if claim is _Claim.FOLDER:
+                self._claimed_names[key] = (path, _Claim.IMPLIED_FOLDER)
 
     def read_content(self, path: str, chunks: Iterable[bytes]) -> bytes:
         """Join the chunks of one file. Raises: TooLarge."""

@@ -116,6 +116,7 @@ def command(
       https://host/SKILL.md, https://host/skills.zip
       https://host, or the URL of an index.json: a site with an index of skills
       s3://bucket/folder, s3://bucket/skills.zip, in a store with the S3 API
+      oci://host/repository:tag, oci:./folder, an OCI image or image layout
       npm:package, npm:@scope/package@1.2.3, for skills in an npm package
       python:package, for skills in an installed Python package
       mcp:label, mcp:label/skill, for skills of a registered MCP server

@@ -1,0 +1,1 @@
+"""Skills in OCI images and artifacts."""
