@@ -57,6 +57,7 @@ FIXES = {
     "upload_rejected": "Correct what the message names, and upload again.",
     "user_not_found": "`skillhall user list` shows the users.",
     "role_required": "Ask an administrator of the server for another role.",
+    "sandbox_unavailable": "Install bubblewrap, and allow it to create user namespaces.",
     "scope_required": "Create a token with `skillhall token new NAME --scope SCOPE`.",
 }
 # Codes of errors that the command line or the server reports itself, with cause and fix.

@@ -8,7 +8,7 @@ SkillhallError
 ├── SourceError         SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, …
 ├── InstallError        LockInvalid, LockMismatch, Conflict, Edited, NotInstalledError, …
 ├── StoreError          ReadOnly, StaleVersionError, VersionConflict, DatabaseUnavailable, …
-├── ConfigError         ConfigInvalid
+├── ConfigError         ConfigInvalid, SandboxUnavailable
 └── ModelError          ModelUnavailable, Busy
 ```
 
@@ -88,6 +88,7 @@ __all__ = [
     "RecordNotFound",
     "ReviewGone",
     "RoleRequired",
+    "SandboxUnavailable",
     "ScopeRequired",
     "ServedSkillRejected",
     "ServerRefused",
@@ -1258,6 +1259,18 @@ class ConfigInvalid(ConfigError):
     def __str__(self) -> str:
         where = f"{self.path}:{self.line}" if self.line else self.path
         return f"{where}: {self.problem}"
+
+
+class SandboxUnavailable(ConfigError):
+    """The sandbox for scripts cannot be used on this machine.
+
+    >>> print(SandboxUnavailable("bwrap", "it is not installed"))
+    scripts cannot be run with bwrap: it is not installed
+    """
+
+    _template = "scripts cannot be run with {program}: {problem}"
+    program: str
+    problem: str
 
 
 class ModelUnavailable(ModelError):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.agents.agent_skills import AgentSkills
+from skillhall._internal.agents.scripts.script_runner import ProcessResult, ScriptCall
 from skillhall._internal.cli.runner import run
 from tests.support.agents import make_agent, make_settings
 from tests.support.model_server import ModelServer, ToolCall, model_server
@@ -84,6 +85,7 @@ def test_framework_agent_finds_loads_and_reads_skills(
     # Both in one test, so that no framework is imported by two workers: that takes seconds.
     assert ask(framework, skills, server) == ANSWER
     check_conversation(skills, server)
+    check_script_tool(framework, skills)
     own = ADK_SAYS if framework == "google_adk" else ""
     assert {request.system.removeprefix(own) for request in server.requests} == {prompt()}
     server.script, server.requests = (ANSWER,), []
@@ -92,6 +94,24 @@ def test_framework_agent_finds_loads_and_reads_skills(
     (empty_request,) = server.requests
     assert "skill" not in empty_request.system
     assert empty_request.tools == {}
+
+
+class EchoRunner:
+    """A runner that returns the arguments."""
+
+    def run(self, call: ScriptCall) -> ProcessResult:
+        return ProcessResult(exit_code=0, stdout=" ".join(call.arguments).encode())
+
+
+def check_script_tool(framework: str, skills: AgentSkills) -> None:
+    """Check an agent of a program that passes a script runner."""
+    arguments = {"name": "csv-report", "path": "references/layout.md", "arguments": ["a", "b"]}
+    call = ToolCall("run_skill_script", arguments)
+    skills.script_runner = EchoRunner()
+    with model_server(call, ANSWER) as own_server:
+        assert ask(framework, skills, own_server) == ANSWER
+        assert own_server.requests[-1].tool_results == ["Exit code: 0\nOutput:\na b"]
+    skills.script_runner = None
 
 
 def check_conversation(skills: AgentSkills, server: ModelServer) -> None:

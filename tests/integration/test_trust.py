@@ -19,6 +19,7 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.catalog import resolve_roots
 from skillhall._internal.wiring.skill_provider import open_folder_provider
 from skillhall.errors import SkillhallError, SkillNotApproved
+from skillhall.scripts import ProcessResult, ScriptCall
 from tests.support.mcp_clients import (
     list_all,
     open_stdio,
@@ -121,6 +122,26 @@ def test_agent_with_held_skills_cannot_read_them_by_any_tool(clone: Path, cli: C
         assert "body" not in result.text
     assert "not approved" in tools.call(*calls[0]).text
     assert tools.call("ReadFile", {"path": f".agents/skills/{CSV}/SKILL.md"}).text.startswith("---")
+
+
+def test_scripts_of_held_and_changed_skills_reach_no_runner(clone: Path, cli: Cli) -> None:
+    ran: list[bytes] = []
+
+    class Runner:
+        def run(self, call: ScriptCall) -> ProcessResult:
+            ran.append((call.folder / call.path).read_bytes())
+            return ProcessResult(exit_code=0)
+
+    cli("trust", CSV, "--yes")
+    call = ("run_skill_script", {"name": PDF, "path": "scripts/run.py"})
+    tools = make_tools()
+    tools.skills.script_runner = Runner()
+    assert "not approved" in tools.call(*call).text
+    cli("trust", PDF, "--yes")
+    assert tools.call(*call).text == "Exit code: 0"
+    (clone / PDF / "scripts/run.py").write_bytes(b"changed")
+    assert "not approved" in tools.call(*call).text
+    assert ran == [SECRET.encode()]
 
 
 @pytest.mark.usefixtures("clone")

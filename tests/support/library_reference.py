@@ -32,6 +32,7 @@ MODULES = {
     "adapters.anthropic": "anthropic",
     "adapters.google_adk": "adk",
     "adapters.json_schema": "",
+    "scripts": "",
     "mcp_source": "",
     "compat": "",
 }

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
+    from skillhall._internal.agents.scripts.script_runner import ScriptRunner
     from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.catalog.skill_view import ViewedSkill
     from skillhall._internal.catalog.trust.gate import ClearedSkill, SkillGate
@@ -93,8 +94,10 @@ class AgentSkills:
         settings: Settings | None = None,
         *,
         profile: Profile = INSTRUCTION_SKILLS,
+        script_runner: ScriptRunner | None = None,
     ) -> None:
         self.agent = agent
+        self.script_runner = script_runner
         self.settings: Settings = settings or Settings.read()
         self.profile = profile
         self._loader = InstructionLoader(
@@ -113,12 +116,13 @@ class AgentSkills:
         max_tokens: int | None = None,
         pinned: Sequence[str] = (),
         excluded: Sequence[str] = (),
+        script_runner: ScriptRunner | None = None,
     ) -> AgentSkills:
         """Return the skills in `roots`, or in the default folders if none are given.
 
         `max_tokens` limits the listing in the system prompt. Pinned skills come first in it;
         excluded skills are not available to the agent. Patterns match names, or ids such as
-        `office/*`.
+        `office/*`. With a `script_runner`, the agent has the tool `run_skill_script`.
 
         ```python
         from skillhall import AgentSkills
@@ -132,7 +136,7 @@ class AgentSkills:
             pinned=tuple(pinned),
             excluded=tuple(excluded),
         )
-        return cls(agent, settings, profile=LENIENT)
+        return cls(agent, settings, profile=LENIENT, script_runner=script_runner)
 
     @classmethod
     def from_config(
@@ -140,16 +144,19 @@ class AgentSkills:
         identity: str,
         config: str | PathLike[str] | None = None,
         settings: Settings | None = None,
+        script_runner: ScriptRunner | None = None,
     ) -> AgentSkills:
         """Return the skills of the agent with this id in a config file.
 
         `config` defaults to `skillhall.toml`, else `skillhall.json`, in the working directory.
+        With a `script_runner`, the agent has the tool `run_skill_script`.
         Raises: ConfigInvalid.
         """
         settings = settings or Settings.read()
         folder = settings.working_directory
         path = config or find_config(folder) or Path(folder, "skillhall.toml")
-        return cls(read_config(path).find_agent(identity), settings)
+        agent = read_config(path).find_agent(identity)
+        return cls(agent, settings, script_runner=script_runner)
 
     def as_agent_skills(self) -> AgentSkills:
         """Return itself. Adapters call this method because they accept `Skills` too."""

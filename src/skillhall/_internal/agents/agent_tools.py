@@ -18,6 +18,7 @@ from skillhall._internal.agents.file_tools import (
     ReadTools,
     SkillFileResolver,
 )
+from skillhall._internal.agents.scripts.skill_script_tool import SkillScripts
 from skillhall._internal.agents.skill_tools import LoadedSkills, SkillTools
 from skillhall._internal.agents.tool_definition import ToolResult, get_argument
 from skillhall._internal.agents.tracing import is_traced, span
@@ -114,12 +115,14 @@ class AgentTools:
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the current tools; skill tools only if there are skills."""
-        candidates = (*self._build_skill_tools().tools(), self._read_file)
+        skill_tools, runner = self._build_skill_tools(), self.skills.script_runner
+        candidates = (*skill_tools.tools(), self._read_file)
         names = self.skills.agent.tools
         own = (tool for tool in candidates if tool.name in names)
+        scripts = SkillScripts(skill_tools, runner).tools() if runner else ()
         return tuple(
             replace(tool, handler=partial(self._call_and_record, tool))
-            for tool in (*own, *self.extra_tools)
+            for tool in (*own, *scripts, *self.extra_tools)
         )
 
     def call(self, name: str, arguments: object) -> ToolResult:

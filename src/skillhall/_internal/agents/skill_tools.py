@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from skillhall._internal.agents.tool_definition import Tool, ToolError, string_schema
 from skillhall._internal.render.activation import render_activation, render_section
@@ -41,6 +41,7 @@ MAX_ENUM = 200  # with more skills, the schema of load_skill does not list the n
 MAX_LIST_RESULTS = 100  # skills in one result of list_skills
 MAX_SEARCH_RESULTS = 50  # skills in one result of search_skills
 MAX_SEARCH_TOKENS = 2000  # of one result of search_skills
+MAX_ITEMS = 100  # strings in a list
 MAX_FILE_BYTES = 1024 * 1024
 MAX_DESCRIPTION = 1024  # characters of a description in a result; the specification's limit
 MAX_HEADINGS = 100  # in the error about an unknown heading
@@ -109,7 +110,7 @@ class SkillTools:
     def _all_tools(self) -> tuple[Tool, ...]:
         loads = self._text_if_available("load_skill", "; load_skill returns them")
         return (
-            _build_tool(
+            build_tool(
                 "list_skills",
                 "Lists the names and descriptions of the available skills. A skill is a set "
                 f"of instructions for a kind of task{loads}.",
@@ -119,7 +120,7 @@ class SkillTools:
                 (),
                 self._list_skills,
             ),
-            _build_tool(
+            build_tool(
                 "search_skills",
                 "Searches the names, descriptions and instructions of skills, best match first, "
                 "and says why each one matches.",
@@ -140,7 +141,7 @@ class SkillTools:
                 ("query",),
                 self._search_skills,
             ),
-            _build_tool(
+            build_tool(
                 "load_skill",
                 "Returns the instructions of a skill and the names of its files. Call it before "
                 "a task that matches the skill's description, then follow the instructions.",
@@ -154,7 +155,7 @@ class SkillTools:
                 ("name",),
                 self._load_skill,
             ),
-            _build_tool(
+            build_tool(
                 "read_skill_file",
                 "Returns the text of one file of a skill. Reads only; runs nothing.",
                 lambda: {
@@ -243,7 +244,7 @@ class SkillTools:
         With a heading, return the section below it.
         """
         view = self.provider.current_view()
-        row = self._find_skill(view, str(arguments["name"]))
+        row = self.find_skill(view, str(arguments["name"]))
         heading = str(arguments.get("heading", ""))
         try:
             body = view.read_body(row)
@@ -252,7 +253,7 @@ class SkillTools:
             problem = f"the skill {row.name!r} is invalid: {'; '.join(error.reasons)}"
             raise ToolError(problem, error.code) from None
         except (SkillhallError, OSError) as error:
-            raise self._build_read_error(error, f"the skill {row.name!r}") from None
+            raise self.build_read_error(error, f"the skill {row.name!r}") from None
         if heading.strip():
             return _render_section(row.name, body, heading)
         text = render_activation(row.name, self.get_directory(row), body, files)
@@ -263,12 +264,12 @@ class SkillTools:
     def _read_skill_file(self, arguments: Arguments) -> ToolContent:
         """Return the text of a file."""
         view, path = self.provider.current_view(), str(arguments["path"])
-        row = self._find_skill(view, str(arguments["name"]))
-        subject = f"the file {_quote(path)} of the skill {row.name!r}"
+        row = self.find_skill(view, str(arguments["name"]))
+        subject = f"the file {quote(path)} of the skill {row.name!r}"
         try:
             data = view.read_file(row, path)
         except (SkillhallError, OSError) as error:
-            raise self._build_read_error(error, subject) from None
+            raise self.build_read_error(error, subject) from None
         if len(data) > MAX_FILE_BYTES:
             raise ToolError(f"{subject} is larger than {MAX_FILE_BYTES} bytes.", "too_large")
         try:
@@ -276,7 +277,7 @@ class SkillTools:
         except UnicodeDecodeError:
             raise ToolError(f"{subject} is not UTF-8 text.", "not_text") from None
 
-    def _build_read_error(self, error: Exception, subject: str) -> ToolError:
+    def build_read_error(self, error: Exception, subject: str) -> ToolError:
         """Return the error for a failed read, which does not reveal the local path."""
         code = error.code if isinstance(error, SkillhallError) else "storage_unavailable"
         problem = _READ_PROBLEMS.get(code, "cannot be read.")
@@ -285,7 +286,8 @@ class SkillTools:
             problem = f"was not found{files}."
         return ToolError(f"{subject} {problem}", code)
 
-    def _find_skill(self, view: SkillView, name: str) -> ViewedSkill:
+    def find_skill(self, view: SkillView, name: str) -> ViewedSkill:
+        """Return a cleared skill. Raises: ToolError if it is unknown or not approved."""
         try:
             return view.find(name)
         except SkillNotFound as error:
@@ -303,7 +305,7 @@ class SkillTools:
             rest = len(names) - _DEFAULT_RESULTS
             see = self._text_if_available("list_skills", "; see list_skills")
             known = f"Available skills: {shown}{f' and {rest} more{see}' if rest > 0 else ''}."
-        return ToolError(f"there is no skill {_quote(error.name)}. {known}", "not_found")
+        return ToolError(f"there is no skill {quote(error.name)}. {known}", "not_found")
 
 
 def _render_section(name: str, body: str, heading: str) -> str:
@@ -318,7 +320,7 @@ def _render_section(name: str, body: str, heading: str) -> str:
     known = f"Headings: {', '.join(shown)}{f' and {rest} more' if rest else ''}."
     if not sections:
         known = "It has no headings: call load_skill without a heading."
-    raise ToolError(f"the skill {name!r} has no heading {_quote(heading)}. {known}", "not_found")
+    raise ToolError(f"the skill {name!r} has no heading {quote(heading)}. {known}", "not_found")
 
 
 def _explain_hit(hit: ViewedHit) -> str:
@@ -337,7 +339,7 @@ def _get_int(arguments: Arguments, key: str, default: int) -> int:
     return value if isinstance(value, int) else default
 
 
-def _build_tool(
+def build_tool(
     name: str,
     description: str,
     get_properties: Callable[[], Properties],
@@ -353,14 +355,10 @@ def _build_tool(
         properties = get_properties()
         for key, value in values.items():
             if key not in properties:
-                problem = f"unknown argument {_quote(key)}; {name} takes: {', '.join(properties)}."
+                problem = f"unknown argument {quote(key)}; {name} takes: {', '.join(properties)}."
                 raise ToolError(problem, "invalid_argument")
-            if properties[key]["type"] == "string":
-                if not isinstance(value, str):
-                    raise ToolError(f"{key!r} must be a string.", "invalid_argument")
-            # `bool` is a subclass of `int`.
-            elif not isinstance(value, int) or isinstance(value, bool):
-                raise ToolError(f"{key!r} must be an integer.", "invalid_argument")
+            if problem := _find_type_error(properties[key]["type"], value):
+                raise ToolError(f"{key!r} must be {problem}.", "invalid_argument")
         for key in required:
             if not str(values.get(key, "")).strip():
                 raise ToolError(f"{key!r} is required.", "invalid_argument")
@@ -375,5 +373,19 @@ def _build_tool(
     )
 
 
-def _quote(text: object) -> str:
+def _find_type_error(expected: object, value: object) -> str:
+    """Return what a value must be; "" if it is."""
+    if expected == "string":
+        return "" if isinstance(value, str) else "a string"
+    if expected == "integer":  # `bool` is a subclass of `int`
+        is_integer = isinstance(value, int) and not isinstance(value, bool)
+        return "" if is_integer else "an integer"
+    is_list = isinstance(value, list) and len(value) <= MAX_ITEMS
+    if is_list and all(isinstance(item, str) for item in cast("list[object]", value)):
+        return ""
+    return f"a list of up to {MAX_ITEMS} strings"
+
+
+def quote(text: object) -> str:
+    """Return an argument of a model as it is shown in an error."""
     return repr(to_single_line(str(text)[:_MAX_QUOTED]))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.trust.trust_summary import TrustSummary
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
+    from skillhall._internal.skill.bundle import Bundle
 
 MAX_SUGGESTIONS = 5  # names that an error suggests
 MAX_RANKED = 500  # skills that matter for a task; no prompt has room for more
@@ -155,6 +156,20 @@ class SkillView:
             raise SkillFileNotFound(relative.text)
         policy = self.profile.scan_policy.without_hidden_files
         return with_bundle(row.skill, policy, lambda bundle: bundle.get_file(relative).read())
+
+    def read_files(self, row: ViewedSkill) -> dict[str, tuple[bytes, int]]:
+        """Read all files from one version, as contents and modes by path.
+
+        Raises: SkillFileNotFound, SkillNotApproved, UnsafePath, NotAFile, TooLarge.
+        """
+
+        def read(bundle: Bundle) -> dict[str, tuple[bytes, int]]:
+            return {
+                path: (file.read(), 0o755 if file.executable else 0o644)
+                for path, file in bundle.files.items()
+            }
+
+        return with_bundle(row.skill, self.profile.scan_policy.without_hidden_files, read)
 
     def search(self, query: str, limit: int, offset: int = 0) -> tuple[Sequence[ViewedHit], int]:
         """Search the view; return a page of the best skills and the total number of matches."""

@@ -10,6 +10,7 @@ from langchain_core.messages import SystemMessage, ToolMessage
 
 from skillhall._internal.agents.adapters.json_schema import tool_schemas
 from skillhall._internal.agents.agent_tools import AgentTools
+from skillhall._internal.agents.scripts.skill_script_tool import SCRIPT_TOOL
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -78,7 +79,8 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _is_skill_tool(self, request: ToolCallRequest) -> bool:
         # Tools that LangChain knows have a `tool`; ours are only schemas in the request.
-        return request.tool is None and request.tool_call["name"] in self._skills.agent.tools
+        names = (*self._skills.agent.tools, SCRIPT_TOOL)
+        return request.tool is None and request.tool_call["name"] in names
 
     def _call_tool(self, request: ToolCallRequest) -> ToolMessage:
         tools = AgentTools(self._skills)

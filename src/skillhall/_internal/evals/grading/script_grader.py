@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillhall._internal.agents.scripts.script_sandbox import ScriptSandbox
 from skillhall._internal.evals.eval_records import Verdict
 from skillhall._internal.evals.grading.grader import Grades, Judgment
-from skillhall._internal.evals.sandbox.script_sandbox import ScriptSandbox
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.evals.eval_assertion import CheckKind
@@ -22,10 +22,10 @@ from skillhall.errors import SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from skillhall._internal.agents.scripts.script_runner import ProcessResult
     from skillhall._internal.evals.grading.grader import GradingTask
     from skillhall._internal.evals.grading.run_outputs import RunOutputs
     from skillhall._internal.evals.runs.evaluated_skill import EvaluatedSkill
-    from skillhall._internal.evals.sandbox.bounded_process import ProcessResult
     from skillhall._internal.skill.evals.eval_assertion import EvalAssertion
 
 _FAILED_TO_START = 126  # and 127: the command cannot be executed, or is missing

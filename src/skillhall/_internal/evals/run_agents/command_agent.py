@@ -12,18 +12,18 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
+from skillhall._internal.agents.scripts.bounded_process import ProcessOptions, run_process
+from skillhall._internal.agents.scripts.script_sandbox import build_clean_environment
 from skillhall._internal.evals.eval_records import RunStatus, RunUsage
 from skillhall._internal.evals.run_agents.run_agent import RunOutcome
-from skillhall._internal.evals.sandbox.bounded_process import ProcessOptions, run_process
-from skillhall._internal.evals.sandbox.script_sandbox import build_clean_environment
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from skillhall._internal.agents.scripts.script_runner import ProcessResult
     from skillhall._internal.evals.run_agents.run_agent import RunTask, Transcript
-    from skillhall._internal.evals.sandbox.bounded_process import ProcessResult
 
 # Where common agents look for the skills of a user.
 SKILL_FOLDERS = (".agents/skills", ".claude/skills")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall._internal.agents.scripts.script_sandbox import probe_support
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.evals.eval_agent import (
     OpenedAgent,
@@ -53,7 +54,6 @@ from skillhall._internal.evals.runs.recording import (
 from skillhall._internal.evals.runs.run_limits import ModelPrice, RunLimits, RunSpending
 from skillhall._internal.evals.runs.run_preparation import RunOptions, prepare_plan
 from skillhall._internal.evals.runs.skill_eval import RunningOptions, SkillEval
-from skillhall._internal.evals.sandbox.script_sandbox import probe_support
 
 if TYPE_CHECKING:
     from skillhall._internal.evals.text_model import TextModel

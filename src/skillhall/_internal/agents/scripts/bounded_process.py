@@ -10,9 +10,12 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
+
+from skillhall._internal.agents.scripts.script_runner import ProcessResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,16 +32,6 @@ class ProcessOptions:
     timeout: float  # seconds
     max_output: int  # bytes of each stream
     stdin: bytes = b""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessResult:
-    """The output of a process. `limit` says which limit ended it, if any."""
-
-    exit_code: int
-    stdout: bytes
-    stderr: bytes
-    limit: str = ""
 
 
 async def run_process(command: Sequence[str], options: ProcessOptions) -> ProcessResult:
@@ -79,6 +72,12 @@ async def run_process(command: Sequence[str], options: ProcessOptions) -> Proces
         stderr=bytes(output.streams[2]),
         limit=limit,
     )
+
+
+def run_process_in_thread(command: Sequence[str], options: ProcessOptions) -> ProcessResult:
+    """Like `run_process`, for callers whose own thread may run an event loop."""
+    with ThreadPoolExecutor(1) as executor:
+        return executor.submit(asyncio.run, run_process(command, options)).result()
 
 
 class _OutputCollector(asyncio.SubprocessProtocol):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.evals.sandbox.bounded_process import ProcessResult
-from skillhall._internal.evals.sandbox.script_sandbox import ScriptSandbox, probe_support
+from skillhall._internal.agents.scripts.script_runner import ProcessResult
+from skillhall._internal.agents.scripts.script_sandbox import ScriptSandbox, probe_support
 
 needs_network_isolation = pytest.mark.skipif(
     not probe_support().network, reason="the system has no user namespaces"

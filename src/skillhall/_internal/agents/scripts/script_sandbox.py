@@ -8,7 +8,6 @@ what the user can. It is not a boundary for malware: review a script before you 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import shutil
@@ -16,18 +15,25 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.evals.sandbox.bounded_process import ProcessOptions, run_process
+from skillhall._internal.agents.scripts.bounded_process import (
+    ProcessOptions,
+    run_process_in_thread,
+)
+from skillhall._internal.agents.scripts.script_runner import (
+    MAX_MEMORY,
+    MAX_OUTPUT,
+    SCRIPT_TIMEOUT,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillhall._internal.evals.sandbox.bounded_process import ProcessResult
+    from skillhall._internal.agents.scripts.script_runner import ProcessResult
 
-_ENTRY = Path(__file__).with_name("sandbox_entry.py")
-SCRIPT_TIMEOUT = 60.0  # seconds
+SANDBOX_ENTRY = Path(__file__).with_name("sandbox_entry.py")
 _PROBE_TIMEOUT = 10.0  # seconds
 _SYSTEM_FOLDERS = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/opt", "/nix/store"),
@@ -35,7 +41,6 @@ _SYSTEM_FOLDERS = (
 )
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty")
 _INTERPRETERS = {".py": "python3", ".sh": "bash", ".js": "node", ".mjs": "node", ".rb": "ruby"}
-_MEMORY = 2 * 1024**3  # bytes
 _OPEN_FILES = 256
 
 
@@ -59,7 +64,7 @@ def probe_support() -> SandboxSupport:
         return SandboxSupport(network=False, files=False)
     try:
         result = subprocess.run(  # noqa: S603 - our own program
-            [sys.executable, "-I", "-S", str(_ENTRY), "--probe"],
+            [sys.executable, "-I", "-S", str(SANDBOX_ENTRY), "--probe"],
             capture_output=True,
             stdin=subprocess.DEVNULL,
             check=True,
@@ -78,15 +83,15 @@ class ScriptSandbox:
     home: Path
     scripts: Path  # the folder with the script; writable, like the other two
     timeout: float = SCRIPT_TIMEOUT
-    max_output: int = 1024 * 1024  # bytes of each stream, and of each file
+    max_output: int = MAX_OUTPUT  # bytes of each stream, and of each file
 
     def run(self, script: Path, arguments: Sequence[str] = (), stdin: bytes = b"") -> ProcessResult:
-        """Run a script and wait for it. Do not call it in an event loop.
+        """Run a script and wait for it.
 
         Raises: OSError if the script or its interpreter cannot be started.
         """
-        command = (*_find_interpreter(script), str(script), *arguments)
-        return asyncio.run(run_process(self._wrap(command), self._build_options(stdin)))
+        command = (*find_interpreter(script.name), str(script), *arguments)
+        return run_process_in_thread(self._wrap(command), self._build_options(stdin))
 
     def _build_options(self, stdin: bytes) -> ProcessOptions:
         return ProcessOptions(
@@ -104,19 +109,24 @@ class ScriptSandbox:
         rules = {
             "network": support.network,
             "files": support.files,
-            "readable": [*_SYSTEM_FOLDERS, *_list_program_folders(command[0])],
+            "readable": [*_SYSTEM_FOLDERS, *list_program_folders(command[0])],
             "writable": [*map(str, (self.folder, self.home, self.scripts)), *_DEVICES],
-            "limits": {
-                "RLIMIT_CPU": max(1, round(self.timeout)),
-                "RLIMIT_DATA": _MEMORY,
-                "RLIMIT_FSIZE": self.max_output,
-                "RLIMIT_NOFILE": _OPEN_FILES,
-            },
+            "limits": list_resource_limits(self.timeout, MAX_MEMORY, self.max_output),
         }
-        return (sys.executable, "-I", "-S", str(_ENTRY), json.dumps(rules), *command)
+        return (sys.executable, "-I", "-S", str(SANDBOX_ENTRY), json.dumps(rules), *command)
 
 
-def build_clean_environment(home: Path) -> dict[str, str]:
+def list_resource_limits(seconds: float, memory: int, output: int) -> dict[str, int]:
+    """Return the limits that the system applies to each process, for `sandbox_entry`."""
+    return {
+        "RLIMIT_CPU": max(1, round(seconds)),
+        "RLIMIT_DATA": memory,
+        "RLIMIT_FSIZE": output,
+        "RLIMIT_NOFILE": _OPEN_FILES,
+    }
+
+
+def build_clean_environment(home: Path | str) -> dict[str, str]:
     """Return the variables of a process that inherits only the search path."""
     environment = {"HOME": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8"}
     environment["PATH"] = os.environ.get("PATH") or os.defpath
@@ -126,9 +136,12 @@ def build_clean_environment(home: Path) -> dict[str, str]:
     return environment
 
 
-def _find_interpreter(script: Path) -> tuple[str, ...]:
-    """Return the interpreter of a script; none if the script itself is executable."""
-    name = _INTERPRETERS.get(script.suffix.lower())
+def find_interpreter(script: str) -> tuple[str, ...]:
+    """Return the interpreter of a script; none if the script itself is executable.
+
+    Raises: OSError if the interpreter is not installed.
+    """
+    name = _INTERPRETERS.get(PurePath(script).suffix.lower())
     if name is None:
         return ()
     found = shutil.which(name)
@@ -139,7 +152,7 @@ def _find_interpreter(script: Path) -> tuple[str, ...]:
     return (found,)
 
 
-def _list_program_folders(program: str) -> list[str]:
+def list_program_folders(program: str) -> list[str]:
     """Return a program's folders that are not system folders, such as a venv.
 
     The home folder itself is never one of them.

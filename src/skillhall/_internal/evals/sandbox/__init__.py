@@ -1,1 +1,0 @@
-"""Processes for eval runs: bounded ones, and a sandbox for the scripts of skills."""
