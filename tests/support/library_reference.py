@@ -31,6 +31,7 @@ MODULES = {
     "adapters.langchain": "langchain",
     "adapters.anthropic": "anthropic",
     "adapters.google_adk": "adk",
+    "adapters.smolagents": "smolagents",
     "adapters.json_schema": "",
     "scripts": "",
     "mcp_source": "",
