@@ -32,6 +32,8 @@ MODULES = {
     "adapters.anthropic": "anthropic",
     "adapters.google_adk": "adk",
     "adapters.smolagents": "smolagents",
+    "adapters.deepagents": "deepagents",
+    "adapters.claude_agent_sdk": "claude-agent-sdk",
     "adapters.json_schema": "",
     "scripts": "",
     "mcp_source": "",

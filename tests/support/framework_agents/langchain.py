@@ -13,6 +13,7 @@ from langchain_core.messages import (
     convert_to_openai_messages,
 )
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import Field
 
 from skillhall._internal.agents.adapters.langchain import SkillsMiddleware
@@ -32,7 +33,7 @@ class OpenAIChatModel(BaseChatModel):
         return "wire"
 
     def bind_tools(self, tools: Any, **_: Any) -> Any:  # noqa: ANN401 - as in the base class
-        return OpenAIChatModel(url=self.url, tools=[*tools])
+        return OpenAIChatModel(url=self.url, tools=[*map(convert_to_openai_tool, tools)])
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:  # noqa: ANN401
         with openai.OpenAI(base_url=f"{self.url}/v1", api_key=KEY) as client:
