@@ -62,3 +62,28 @@ def test_deepagents_find_and_read_skills_and_change_none(
     assert "/skills/csv-report/references/layout.md" in line
     assert written == edited == "Error: skills are read-only."
     assert "new" not in [path.name for path in (tmp_path / "skills").iterdir()]
+    check_backend(skills)
+
+
+def check_backend(skills: AgentSkills) -> None:
+    """Check what the tools of the agent do not reach."""
+    from skillhall._internal.agents.adapters.deepagents import SkillsBackend  # noqa: PLC0415
+
+    backend = SkillsBackend(skills)
+    assert backend.read("/csv-report/logo.png").error == (
+        "File '/csv-report/logo.png' is not UTF-8 text"
+    )
+    paths = ["/csv-report/SKILL.md", "/csv-report/.env", "/csv-report/../x", "/miner/SKILL.md"]
+    found, hidden, outside, denied = backend.download_files(paths)
+    assert (found.content or b"").endswith(b"# Read the layout first\n")
+    assert hidden.error == denied.error == "file_not_found"
+    assert outside.error == "invalid_path"
+    (refused,) = backend.upload_files([("/csv-report/new.md", b"x")])
+    assert refused.error == "permission_denied"
+    assert "traversal" in str(backend.glob("../*").error)
+    entries = backend.ls("/csv-report").entries or []
+    assert [entry["path"] for entry in entries] == [
+        "/csv-report/SKILL.md",
+        "/csv-report/logo.png",
+        "/csv-report/references/",
+    ]
