@@ -30,10 +30,12 @@ class PythonSkills:
 
     python_skills = PythonSkills()
 
+
     @python_skills.add
     def csv_totals() -> str:
         """Sums the columns of CSV files. Use when the user asks for totals of a table."""
         return "Read the header, then sum each numeric column."
+
 
     skills = Skills.load("skills", python_skills)
     print(skills["csv-totals"].description)
