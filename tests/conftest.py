@@ -54,7 +54,8 @@ def reject_remote_hosts(event: str, arguments: tuple[object, ...]) -> None:
 sys.addaudithook(reject_remote_hosts)
 
 # Variables that lead to files of the user, or contain our settings.
-PERSONAL_VARIABLE_PREFIXES = ("XDG_", "SKILLHALL_", "DOT_AI_")
+PERSONAL_VARIABLE_PREFIXES = ("XDG_", "SKILLHALL_", "DOT_AI_", "NETRC", "DOCKER_CONFIG")
+PROXY_SUFFIXES = ("_proxy", "_PROXY")
 
 
 def pytest_collection_finish() -> None:
@@ -88,8 +89,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the home folder with an empty one, and remove variables of the user."""
     folder = tmp_path_factory.mktemp("home")
-    for variable in [name for name in os.environ if name.startswith(PERSONAL_VARIABLE_PREFIXES)]:
-        monkeypatch.delenv(variable)
+    for variable in [*os.environ]:
+        if variable.startswith(PERSONAL_VARIABLE_PREFIXES) or variable.endswith(PROXY_SUFFIXES):
+            monkeypatch.delenv(variable)
     monkeypatch.delenv("CI", raising=False)
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("USERPROFILE", str(folder))

@@ -224,12 +224,6 @@ def server_source(settings: Settings) -> Iterator[Source]:
         yield Source(f"http://127.0.0.1:{server.port}", settings, publish, server.port)
 
 
-@contextmanager
-def server_archive_source(settings: Settings) -> Iterator[Source]:
-    with server_source(settings) as source:
-        yield source._replace(text=f"{source.text}/api/v1/skills/pdf/archive")
-
-
 SIGNED = {"AWS_ACCESS_KEY_ID": Secret("key-id"), "AWS_SECRET_ACCESS_KEY": Secret("secret")}
 
 
@@ -355,7 +349,6 @@ SOURCES: dict[str, Callable[[Settings], AbstractContextManager[Source]]] = {
     "static-folder": static_folder,
     "npm": npm_source,
     "server": server_source,
-    "server-archive": server_archive_source,
     "s3": bucket_source,
     "s3-signed": signed_bucket_source,
     "oci": image_source,
