@@ -168,9 +168,12 @@ def test_git_uses_the_proxy_and_gets_its_password_by_the_environment(
             policy(proxy),
             resolve=lambda _host, _port: [],
             ca_file=str(certificate[0]),
+            tokens={HOST: Secret(TOKEN)},
         )
         reference = GitRef(f"https://{HOST}/skills.git")
         skills = read_git(reference, access, source_text="x")
         assert [bundle.folder for bundle in skills.bundles] == ["pdf"]
         assert all(head.startswith(f"CONNECT {HOST}:443") for head in proxy.heads)
         assert "Proxy-Authorization: Basic YWRhOnBhNTU=" in proxy.heads[-1]
+        assert all("\nAuthorization" not in head for head in proxy.heads)
+        assert all("authorization" in request.headers for request in git.requests)

@@ -658,6 +658,7 @@ def test_docker_login_is_sent_to_the_registry_for_a_token(
     sandbox: CliSandbox, images: Registry
 ) -> None:
     images.token, images.login = "t" * 6_000, BASIC
+    images.realm = images.site.url("/token?scope=repository:other:push")
     store_docker_login(sandbox, **{images.host: PASSWORD, "other.example": "other"})
     result = sandbox.run(*ADD, "--json", images.text)
     assert (result.code, PASSWORD in result.out + result.err) == (0, False)
@@ -674,7 +675,9 @@ def test_docker_login_is_not_sent_to_a_token_service_elsewhere(
     with run_http_server() as elsewhere:
         elsewhere.routes["/token"] = respond("401 Unauthorized")
         images.token, images.realm = "t", elsewhere.url("/token")
-        store_docker_login(sandbox, **{images.host: PASSWORD})
+        # With the second one, the registry would get a token for another registry.
+        other = f"127.0.0.1:{elsewhere.port}"
+        store_docker_login(sandbox, **{images.host: PASSWORD, other: PASSWORD})
         sandbox.check_rejected(ADD, [images.text], "upstream_error")
         assert elsewhere.requests
         assert all("authorization" not in one.headers for one in elsewhere.requests)

@@ -274,7 +274,9 @@ class RemoteRepository:
         remote, logins = self.open(), self.access.logins
         endpoint = remote.endpoint
         is_safe = endpoint.scheme == "https" or is_loopback(endpoint.host)
-        if logins is None or remote.login is not None or not is_safe or endpoint.scheme == "ssh":
+        # Like a token, a login is not for a host that the repository was moved to.
+        is_named = endpoint.authority == self.endpoint.authority and endpoint.scheme != "ssh"
+        if logins is None or remote.login is not None or not (is_safe and is_named):
             return None
         login = logins.find(WebUrl.parse(endpoint.url))
         if login is None:

@@ -1,7 +1,8 @@
 """Sign-in at registries: a password, or a token of the service that the registry names.
 
-A password is sent to the registry, or to the token service of its own host. The token is requested
-for reading one repository, whatever the registry asks for, and only the registry gets it.
+A password is sent to the registry, or to the token service of its own host. A service elsewhere is
+asked without one, even if there is a login for its host: the registry gets the token, and could
+use it at another registry. The token is for reading one repository, whatever the registry asks for.
 """
 
 from __future__ import annotations
@@ -72,9 +73,10 @@ class RegistryLogin:
         realm = WebUrl.parse(parameters["realm"])
         scope = quote(f"repository:{self._reference.image}:pull")
         query = f"service={quote(parameters.get('service', ''), safe='')}&scope={scope}"
-        query = f"{realm.query}&{query}" if realm.query else query
+        # The query of the realm is left out: it could ask for more.
         is_safe = realm.scheme == "https" or is_loopback(realm.host)
-        login = self._find_login(realm, registry) if is_safe else None
+        is_own = is_safe and _is_own_service(realm, registry)
+        login = self._find_login(registry) if is_own else None
         options = FetchOptions(accept="application/json")
         options = options.with_authorization(login.authorization if login else "")
         url = f"{realm.scheme}://{realm.authority}{realm.path}?{query}"
@@ -87,17 +89,12 @@ class RegistryLogin:
             problem = "its response with a token is malformed"
             raise SourceUnavailable(realm.host, problem) from None
 
-    def _find_login(self, url: WebUrl, registry: WebUrl | None = None) -> Login | None:
-        """Return the user's login for a host. Raises: ConfigInvalid."""
+    def _find_login(self, registry: WebUrl) -> Login | None:
+        """Return the user's login for the registry. Raises: ConfigInvalid."""
         if self._stored is None:
             return None
-        # A registry could name any host as its token service.
-        name = url.authority
-        if registry is not None and _is_own_service(url, registry):
-            url = registry
-        if registry is None or url is registry:
-            name = self._reference.host
-        login = find_docker_login(name, self._context.settings) or self._stored.find(url)
+        name = self._reference.host
+        login = find_docker_login(name, self._context.settings) or self._stored.find(registry)
         self.has_login = self.has_login or login is not None
         return login
 
