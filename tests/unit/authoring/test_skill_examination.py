@@ -14,12 +14,13 @@ from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.profiles import LENIENT, SPECIFICATION, Profile
 from skillhall._internal.skill.finding import Code
+from skillhall._internal.sources.folder.parsed_heads import ParsedHeads
 from skillhall._internal.sources.folder.root import Root
 from tests.support.skills import make_skill, make_skill_md
 
 
-def load(folder: Path, profile: Profile) -> list[AnySkill]:
-    catalog = load_roots([Root(str(folder))], profile)
+def load(folder: Path, profile: Profile, parsed_heads: ParsedHeads | None = None) -> list[AnySkill]:
+    catalog = load_roots([Root(str(folder))], profile, parsed_heads=parsed_heads)
     rejected = [
         RejectedSkill(
             FolderHandle(str(Path(one.location).parent)),
@@ -49,9 +50,11 @@ def make_skills(folder: Path) -> None:
 @pytest.mark.parametrize("profile", [LENIENT, SPECIFICATION], ids=lambda profile: profile.name)
 def test_findings_are_those_of_each_skill(profile: Profile, tmp_path: Path) -> None:
     make_skills(tmp_path)
-    skills = load(tmp_path, profile)
+    heads = ParsedHeads()
+    skills = load(tmp_path, profile, heads)
     expected = [examine_skill(skill, profile).findings for skill in skills]
     assert find_problems(skills, profile) == expected
+    assert find_problems(skills, profile, heads) == expected
     assert len([findings for findings in expected if findings]) >= 5
 
 

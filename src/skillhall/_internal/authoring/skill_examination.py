@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -21,13 +21,14 @@ from skillhall._internal.skill.frontmatter_locator import (
     is_skill_md,
 )
 from skillhall._internal.skill.markdown.broken_links import check_references
-from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, ParsedSkill
-from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter, ParsedSkill
+from skillhall._internal.skill.parser import check_skill_md, parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.sources.folder.bundle_reader import (
     call_with_bundle,
     read_file_at,
 )
+from skillhall._internal.sources.folder.parsed_heads import ParsedHeads
 from skillhall._internal.sources.folder.plain_bundles import read_plain_bundles
 from skillhall.errors import SkillFileNotFound, SkillhallError
 
@@ -74,22 +75,28 @@ def examine_draft(bundle: Bundle, folder: str, profile: Profile) -> Findings:
     They include accepted findings, as with `examine_skill`.
     """
     draft = RejectedSkill(FolderHandle(folder), SKILL_MD, f"{folder}/{SKILL_MD}", "", ())
-    parsed = _parse_file(draft, bundle, bundle.files[SKILL_MD], profile)
-    return _judge(draft, parsed, profile)
+    return _judge(
+        draft, _check_file(draft, bundle, bundle.files[SKILL_MD].read(), profile), profile
+    )
 
 
-def find_problems(skills: Sequence[AnySkill], profile: Profile) -> list[Findings]:
-    """Return the findings of `examine_skill` for each skill; a sixth faster."""
+def find_problems(
+    skills: Sequence[AnySkill], profile: Profile, parsed_heads: ParsedHeads | None = None
+) -> list[Findings]:
+    """Return the findings of `examine_skill` for each skill; a quarter faster.
+
+    Heads in `parsed_heads` are not parsed again.
+    """
     # Each step runs for all skills before the next one: its code stays in the CPU caches.
     locations = [skill.folder_handle if skill.file == SKILL_MD else None for skill in skills]
     bundles = [*read_plain_bundles(locations, _MAX_BYTES_READ_AHEAD)]
-    parsed = [
-        None if bundle is None else _parse_plain_bundle(skill, bundle, profile)
+    checked = [
+        None if bundle is None else _check_plain_bundle(skill, bundle, profile, parsed_heads)
         for skill, bundle in zip(skills, bundles, strict=True)
     ]
     return [
         _find_problems(skill, profile) if one is None else _judge(skill, one, profile)
-        for skill, one in zip(skills, parsed, strict=True)
+        for skill, one in zip(skills, checked, strict=True)
     ]
 
 
@@ -98,75 +105,91 @@ def _find_problems(skill: AnySkill, profile: Profile) -> Findings:
     return examine_skill(skill, profile).findings if skill.file else skill.findings
 
 
-def _parse_plain_bundle(skill: AnySkill, bundle: Bundle, profile: Profile) -> _ParsedBundle | None:
-    """Parse the SKILL.md of a bundle in memory; `None` if it has been removed."""
-    file = bundle.files.get(SKILL_MD)
-    return None if file is None else _parse_file(skill, bundle, file, profile)
-
-
-class _ParsedBundle(NamedTuple):
-    """A bundle with the SKILL.md that was parsed, and findings about its links."""
+class _CheckedBundle(NamedTuple):
+    """A bundle, and the SKILL.md in it, which has been checked."""
 
     bundle: Bundle
-    parsed: ParsedSkill | None  # `None` if the SKILL.md is not readable
+    frontmatter: Frontmatter | None  # `None` if the SKILL.md is not readable
+    findings: tuple[Finding, ...] = ()  # of the SKILL.md
     broken_links: tuple[Finding, ...] = ()
 
 
+def _check_plain_bundle(
+    skill: AnySkill, bundle: Bundle, profile: Profile, parsed_heads: ParsedHeads | None
+) -> _CheckedBundle | None:
+    """Check the SKILL.md of a bundle in memory; `None` if it has been removed."""
+    file = bundle.files.get(SKILL_MD)
+    if file is None:
+        return None
+    return _check_file(skill, bundle, file.read(), profile, parsed_heads)
+
+
+def _check_file(
+    skill: AnySkill,
+    bundle: Bundle,
+    data: bytes,
+    profile: Profile,
+    parsed_heads: ParsedHeads | None = None,
+) -> _CheckedBundle:
+    folder = _get_folder_name(skill)
+    head = None if parsed_heads is None else parsed_heads.find(data, folder)
+    front, findings, body_start = check_skill_md(data, folder, profile.key_case, head)
+    has_links = body_start is not None and folder is not None
+    links = _check_links(bundle, data) if has_links else ()
+    return _CheckedBundle(bundle, front, findings, links)
+
+
+def _get_folder_name(skill: AnySkill) -> str | None:
+    """Return the name of the skill's folder; `None` for a flat file."""
+    if skill.file != SKILL_MD and not is_skill_md(skill.file):
+        return None
+    return os.path.basename(os.path.dirname(skill.location))
+
+
+def _check_links(bundle: Bundle, data: bytes) -> tuple[Finding, ...]:
+    files: Collection[str] = bundle.files.keys()
+    if bundle.findings:
+        files = {*files, *(finding.path for finding in bundle.findings)}  # skipped, but not missing
+    return tuple(check_references(data, files))
+
+
 def _examine_bundle(skill: AnySkill, profile: Profile, bundle: Bundle) -> SkillExamination:
-    one = _parse_bundle(skill, bundle, profile)
-    findings = _judge(skill, one, profile)
-    if one.parsed is None:
-        return SkillExamination(_UNREAD_SKILL, Bundle(bundle.folder, {}), findings)
-    return SkillExamination(one.parsed, bundle, findings)
-
-
-def _parse_bundle(skill: AnySkill, bundle: Bundle, profile: Profile) -> _ParsedBundle:
     try:
         file = _read_skill_file(skill, bundle)
     except SkillhallError:
-        return _ParsedBundle(bundle, None)
+        findings = _judge(skill, _CheckedBundle(bundle, None), profile)
+        return SkillExamination(_UNREAD_SKILL, Bundle(bundle.folder, {}), findings)
     if not is_skill_md(skill.file) or skill.file in bundle.files:
         # The scan gets the parsed bytes, even if the file has changed since.
         files = {**bundle.files, skill.file: file}
         bundle = Bundle(bundle.folder, files, bundle.findings)
-    return _parse_file(skill, bundle, file, profile)
-
-
-def _parse_file(
-    skill: AnySkill, bundle: Bundle, file: SkillFile, profile: Profile
-) -> _ParsedBundle:
-    data = file.read()
-    is_flat = not is_skill_md(skill.file)
-    folder = None if is_flat else os.path.basename(os.path.dirname(skill.location))
+    data, folder = file.read(), _get_folder_name(skill)
     parsed = parse_skill(data, folder, profile.key_case)
-    links: tuple[Finding, ...] = ()
-    if parsed.body and not is_flat:
-        skipped = {finding.path for finding in bundle.findings}
-        links = tuple(check_references(data, bundle.files.keys() | skipped))
-    return _ParsedBundle(bundle, parsed, links)
+    links = _check_links(bundle, data) if parsed.body and folder is not None else ()
+    checked = _CheckedBundle(bundle, parsed.frontmatter, parsed.findings, links)
+    return SkillExamination(parsed, bundle, _judge(skill, checked, profile))
 
 
-def _judge(skill: AnySkill, one: _ParsedBundle, profile: Profile) -> Findings:
+def _judge(skill: AnySkill, checked: _CheckedBundle, profile: Profile) -> Findings:
     """Scan the files, and return all findings with their effects."""
+    bundle, front, findings, broken_links = checked
+    risks = scan_bundle(bundle, EMPTY_FRONTMATTER if front is None else front)
     name, location = skill.name, skill.location
-    directory = os.path.dirname(location)
-    judge = profile.load_policy.judge
-    bundle, parsed, broken_links = one
-    risks = scan_bundle(bundle, EMPTY_FRONTMATTER if parsed is None else parsed.frontmatter)
-    located_risks = [f.with_location(_join(directory, f.path), name) for f in risks]
-    if parsed is None:
+    located = [finding.with_location(location, name) for finding in findings]
+    if risks or bundle.findings or broken_links:
+        directory = os.path.dirname(location)
+        if front is not None:
+            located += [f.with_location(_join(directory, f.path), name) for f in bundle.findings]
+            located += [finding.with_location(location, name) for finding in broken_links]
+        located += [f.with_location(_join(directory, f.path), name) for f in risks]
+    judged = profile.load_policy.judge(located)
+    if front is None:
         # The scan has reported the unreadable SKILL.md; the other files may still be risky.
-        return (*skill.findings, *judge(located_risks))
-    judged = judge(
-        [
-            *[finding.with_location(location, name) for finding in parsed.findings],
-            *[f.with_location(_join(directory, f.path), name) for f in bundle.findings],
-            *[finding.with_location(location, name) for finding in broken_links],
-            *located_risks,
-        ]
-    )
-    codes = {finding.code for finding, _ in judged}
-    return (*[known for known in skill.findings if known.finding.code not in codes], *judged)
+        return (*skill.findings, *judged)
+    if not (known := skill.findings):
+        return judged
+    codes = [finding.code for finding in located]
+    return (*[one for one in known if one.finding.code not in codes], *judged)
 
 
 def _read_skill_file(skill: AnySkill, bundle: Bundle) -> SkillFile:

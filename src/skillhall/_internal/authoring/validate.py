@@ -25,6 +25,7 @@ from skillhall._internal.policy.profiles import Profile
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import is_skill_md
+from skillhall._internal.sources.folder.parsed_heads import ParsedHeads
 from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import SkillFileNotFound
 
@@ -110,34 +111,44 @@ def validate(  # noqa: PLR0913 - each is an option of its own
     base, follow = settings.working_directory, settings.follow_links
     scan_profile = profile.with_depth(depth)
     scan_policy = scan_profile.validation_scan_policy or scan_profile.scan_policy
+    if paths:
+        # A folder that the user names may be a skill, even if the profile scans only below it.
+        scan_policy = scan_policy._replace(include_root=True)
+    scan_profile = scan_profile._replace(scan_policy=scan_policy)
+    parsed_heads = ParsedHeads()
+    find = partial(find_problems, profile=scan_profile, parsed_heads=parsed_heads)
 
-    def load(roots: Sequence[Root], profile: Profile) -> Catalog:
+    def load(roots: Sequence[Root]) -> Catalog:
         # The head cache records which bodies are not text, so that `list` rejects these skills too.
         cache = HeadCache(settings.cache_directory) if settings.use_head_cache else None
-        return load_roots(roots, profile, cache, progress, with_bodies=cache is not None)
+        return load_roots(
+            roots,
+            scan_profile,
+            cache,
+            progress,
+            with_bodies=cache is not None,
+            parsed_heads=parsed_heads,
+        )
 
     if not paths:
-        scan_profile = scan_profile._replace(scan_policy=scan_policy)
         roots = [
             Root.resolve(path, base, label, is_required=False, follow_links=follow)
             for path, label in profile.roots
         ]
-        catalog = load(roots, scan_profile)
-        results = _build_results(catalog, scan_profile, map_batches)
+        catalog = load(roots)
+        results = _build_results(catalog, partial(map_batches, find))
         return ValidationReport(
             profile=profile.name, results=tuple(results), scan_findings=catalog.scan_findings
         )
     requested = {str(path): path for path in (_resolve_existing(path, base) for path in paths)}
-    # A folder that the user names may be a skill itself, even if the profile scans only below it.
-    scan_profile = scan_profile._replace(scan_policy=scan_policy._replace(include_root=True))
     folders = dict.fromkeys(p if p.is_dir() else p.parent for p in requested.values())
     # One catalog per folder: precedence between the folders must not hide skills.
-    catalogs = [load([Root(str(folder), follow_links=follow)], scan_profile) for folder in folders]
+    catalogs = [load([Root(str(folder), follow_links=follow)]) for folder in folders]
     scan_findings = tuple(dict.fromkeys(j for catalog in catalogs for j in catalog.scan_findings))
     by_location: dict[str, ValidationResult] = {}
     matched: set[str] = set()  # the requested paths with a result
     results = [
-        r for catalog in catalogs for r in _build_results(catalog, scan_profile, map_batches)
+        r for catalog in catalogs for r in _build_results(catalog, partial(map_batches, find))
     ]
 
     @cache  # many results are in the same folder
@@ -210,7 +221,7 @@ def _build_missing_result(path: Path, scan_findings: Iterable[JudgedFinding]) ->
 
 
 def _build_results(
-    catalog: Catalog, profile: Profile, map_batches: MapBatches
+    catalog: Catalog, find_all: Callable[[Sequence[AnySkill]], Iterable[Findings]]
 ) -> list[ValidationResult]:
     candidates: list[AnySkill] = [*catalog.skills]
     candidates += (shadowed.skill for shadowed in catalog.shadowed)
@@ -224,8 +235,7 @@ def _build_results(
         )
     # Neighbors on disk are read together: they share the folders above.
     candidates.sort(key=_GET_LOCATION)
-    findings = map_batches(partial(find_problems, profile=profile), candidates)
-    return sorted(map(_build_result, candidates, findings), key=_GET_PATH)
+    return sorted(map(_build_result, candidates, find_all(candidates)), key=_GET_PATH)
 
 
 def _build_result(skill: AnySkill, findings: Findings) -> ValidationResult:

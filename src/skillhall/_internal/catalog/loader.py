@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from skillhall._internal.fs.signatures import PackedSignature
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.sources.folder.candidate import Candidate
+    from skillhall._internal.sources.folder.parsed_heads import ParsedHeads
     from skillhall._internal.sources.folder.root import Root
     from skillhall._internal.sources.folder.walker import Scan, ScanProgress
 
@@ -52,11 +53,13 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
     with_bodies: bool = False,
     linked_folders: Sequence[str] = (),
     on_scan: Callable[[Scan, int], None] | None = None,
+    parsed_heads: ParsedHeads | None = None,
 ) -> Catalog:
     """Load the skills below `roots`. Invalid content never raises.
 
     Links may lead out of the roots into `linked_folders`.
     `on_scan` is called with the scan of each root and the time at which it started.
+    `parsed_heads` stores the heads that are parsed, for checks of the complete files.
 
     Without `with_bodies`, only the head of each SKILL.md is read. With it, skills whose body is not
     text are rejected; the head cache remembers that for later loads.
@@ -66,7 +69,9 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
         # Every folder is listed anyway, and the agents of this profile have a cache of their own.
         head_cache = None
     targets = (*real_roots, *linked_folders)
-    context = ScanContext(profile.key_case, targets, {}, progress=progress)
+    context = ScanContext(
+        profile.key_case, targets, {}, progress=progress, parsed_heads=parsed_heads
+    )
     if head_cache is None:
         context = context._replace(keep_signatures=with_bodies)
     scans, settled = [], []

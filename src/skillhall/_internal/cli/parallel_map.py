@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -141,6 +142,9 @@ class _ProcessGroup:
         numbers, writer = os.pipe()
         os.write(writer, b"".join(map(_BATCH.pack, range(len(self._batches)))))
         os.close(writer)
+        # Collections would examine all items again and again. In the new processes, this would also
+        # copy the memory that they share.
+        gc.freeze()
         for _ in range(self._count):
             results, writer = os.pipe()
             process = os.fork()
@@ -152,6 +156,7 @@ class _ProcessGroup:
         return self
 
     def __exit__(self, *_: object) -> None:
+        gc.unfreeze()
         for process, pipe in self._pipes.items():
             os.close(pipe)
             os.kill(process, signal.SIGKILL)  # if it still works, its results are not needed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codecs import utf_8_decode
 from collections.abc import Iterator
-from typing import NamedTuple, overload
+from typing import NamedTuple, TypeAlias, overload
 
 from skillhall._internal.skill.checks import check_body, check_frontmatter, has_small_body
 from skillhall._internal.skill.finding import Code, Finding
@@ -24,8 +24,11 @@ from skillhall._internal.skill.yaml.lenient_reader import read_fields
 from skillhall._internal.skill.yaml.values import Fields
 from skillhall._internal.skill.yaml.yaml_findings import YamlReadError, shift_lines
 
-_PLAIN_FENCE = b"\n---"  # the rest of its line is part of the body that `parse_skill` strips
+_PLAIN_FENCE = b"\n---"  # the rest of its line is white space, which is stripped with the body
 _TRUNCATED_REASON = "unexpected end of data"  # of a UnicodeDecodeError
+
+
+PlainHead: TypeAlias = "tuple[Frontmatter, tuple[Finding, ...]]"
 
 
 class ParsedFrontmatter(NamedTuple):
@@ -34,6 +37,14 @@ class ParsedFrontmatter(NamedTuple):
     frontmatter: Frontmatter
     findings: tuple[Finding, ...]
     block: FrontmatterBlock | None
+
+
+class CheckedSkillMd(NamedTuple):
+    """A complete SKILL.md as `ParsedSkill`, with the offset of its body instead of the text."""
+
+    frontmatter: Frontmatter
+    findings: tuple[Finding, ...]
+    body_start: int | None  # `None` without frontmatter, and if the file is not text
 
 
 def parse_skill(
@@ -49,23 +60,41 @@ def parse_skill(
     print(parsed.frontmatter.name, parsed.body, parsed.findings)
     ```
     """
+    front, findings, body_start = check_skill_md(data, folder, key_case)
+    if body_start is not None:
+        return ParsedSkill(front, decode_text(data[body_start:]).strip(), findings)
+    is_text = len(data) <= MAX_SKILL_MD_BYTES and find_encoding_error(data) is None
+    return ParsedSkill(
+        front, decode_text(data.removeprefix(BOM)).strip() if is_text else "", findings
+    )
+
+
+def check_skill_md(
+    data: bytes,
+    folder: str | None = None,
+    key_case: KeyCase = KeyCase.EXACT,
+    plain_head: PlainHead | None = None,
+) -> CheckedSkillMd:
+    """Parse a complete SKILL.md, except for its body.
+
+    `plain_head` is the result of `parse_plain_head` for this file, if it is known.
+    """
     if len(data) > MAX_SKILL_MD_BYTES:
-        return ParsedSkill(EMPTY_FRONTMATTER, "", (build_too_large_finding(len(data)),))
-    if (plain := parse_plain_head(data, folder, key_case, is_complete=True)) is not None:
-        front, findings = plain
+        return CheckedSkillMd(EMPTY_FRONTMATTER, (build_too_large_finding(len(data)),), None)
+    plain_head = plain_head or parse_plain_head(data, folder, key_case, is_complete=True)
+    if plain_head is not None:
+        front, findings = plain_head
         body_start = data.find(_PLAIN_FENCE, 3) + len(_PLAIN_FENCE)
-        body = decode_text(data[body_start:]).strip()
-        if not has_small_body(data):
-            findings = (*findings, *check_body(body))
-        return ParsedSkill(front, body, findings)
-    if (encoding_error := find_encoding_error(data)) is not None:
-        return ParsedSkill(EMPTY_FRONTMATTER, "", (encoding_error,))
-    head = parse_frontmatter(data, folder, key_case)
-    if head.block is None:
-        body = decode_text(data.removeprefix(BOM)).strip()
-        return ParsedSkill(EMPTY_FRONTMATTER, body, head.findings)
-    body = decode_text(data[head.block.body_start :]).strip()
-    return ParsedSkill(head.frontmatter, body, (*head.findings, *check_body(body)))
+    else:
+        if (encoding_error := find_encoding_error(data)) is not None:
+            return CheckedSkillMd(EMPTY_FRONTMATTER, (encoding_error,), None)
+        front, findings, block = parse_frontmatter(data, folder, key_case)
+        if block is None:
+            return CheckedSkillMd(EMPTY_FRONTMATTER, findings, None)
+        body_start = block.body_start
+    if not has_small_body(data):
+        findings = (*findings, *check_body(decode_text(data[body_start:]).strip()))
+    return CheckedSkillMd(front, findings, body_start)
 
 
 @overload
@@ -118,16 +147,15 @@ def parse_frontmatter(
 
 def parse_plain_head(
     data: bytes, folder: str | None, key_case: KeyCase, *, is_complete: bool
-) -> tuple[Frontmatter, tuple[Finding, ...]] | None:
+) -> PlainHead | None:
     """Parse the start of a typical SKILL.md; `None` if it needs `parse_frontmatter`.
 
     This is a fast path for listings of tens of thousands of skills, with the same result as
     `parse_frontmatter`. A result other than `None` also means that
     `find_encoding_error` finds nothing.
     """
-    end = data.find(_PLAIN_FENCE, 3) + 1
-    is_closed = 0 < end <= MAX_FRONTMATTER_BYTES and data[end : end + 4] == b"---\n"
-    if not is_closed or data[:4] != b"---\n":
+    end = find_plain_fence(data)
+    if not end:
         return None
     try:
         if data.isascii():
@@ -145,6 +173,17 @@ def parse_plain_head(
     if yaml_findings:
         findings = shift_lines(yaml_findings, 1) + findings
     return front, tuple(findings)
+
+
+def find_plain_fence(data: bytes) -> int:
+    """Return the offset of the closing fence, if both fences are plain, else 0.
+
+    The result of `parse_plain_head` depends only on the bytes up to the end of this fence, and on
+    whether the others are text.
+    """
+    end = data.find(_PLAIN_FENCE, 3) + 1
+    is_closed = 0 < end <= MAX_FRONTMATTER_BYTES and data[end : end + 4] == b"---\n"
+    return end if is_closed and data[:4] == b"---\n" else 0
 
 
 def _check_fields(

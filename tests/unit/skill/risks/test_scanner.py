@@ -16,6 +16,7 @@ from skillhall._internal.skill.risks.rule_engine import MAX_PIECE_LENGTH, Scanne
 from skillhall._internal.skill.risks.scanner import (
     MAX_FILE_BYTES,
     MAX_FINDINGS_PER_CODE,
+    decode_file,
     finding_id,
     scan_bundle,
 )
@@ -453,6 +454,23 @@ def test_lowercase_preserves_offsets() -> None:
 @given(st.binary(max_size=400))
 def test_any_bytes_can_be_scanned(data: bytes) -> None:
     assert scan(data, "run.sh") == scan(data, "run.sh")
+
+
+# Letters, marks that combine with ASCII and with other letters, Hangul parts, and singletons.
+NORMALIZED = "aé\u0301\u0300\u0338<\u05b0\u09c7\u09be\u1100\u1161\u11a8\u212a\u0958한— \n"
+
+
+@given(st.text(alphabet=NORMALIZED, max_size=8))
+def test_text_is_scanned_in_normal_form(text: str) -> None:
+    assert decode_file(text.encode()).text == unicodedata.normalize("NFC", text)
+
+
+def test_only_marks_of_one_block_combine_with_ascii() -> None:
+    # `decode_file` relies on it.
+    for character in map(chr, range(0x80, 0x20000)):
+        first, *others = (unicodedata.decomposition(character) or "<none>").split()
+        if first[0] != "<" and others and int(first, 16) < 0x80:
+            assert 0x300 <= int(others[0], 16) <= 0x36F
 
 
 def test_every_quantifier_in_rules_is_bounded() -> None:

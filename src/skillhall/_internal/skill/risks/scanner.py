@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
@@ -81,6 +82,7 @@ _DOCUMENT_EXTENSIONS = split_words(
 _SCRIPT_EXTENSIONS = split_words(
     ".sh .bash .zsh .fish .py .js .mjs .cjs .ts .rb .pl .php .lua .ps1 .psm1 .bat .cmd .vbs"
 )
+_COMBINING_MARK = re.compile("[\u0300-\u036f]")
 _UNRESTRICTED_TOOLS = frozenset(
     {"*", "bash", "bash(*)", "bash(**)", "bash(:*)", "bash(*:*)", "shell", "shell(*)"}
 )
@@ -208,7 +210,7 @@ def _may_be_text(path: str, head: bytes) -> bool:
 
 def _scan_file(path: str, data: bytes, front: Frontmatter) -> list[RuleHit]:
     """Return the hits of all rules in a file; most files have nothing that a rule looks for."""
-    lines = _decode(data)
+    lines = decode_file(data)
     codes = TRIGGERS.find_codes(lines)
     # An escape in YAML starts with a backslash.
     if codes or lines.unusual or lines.value_shape or b"\\" in lines.marks:
@@ -246,17 +248,33 @@ def _find_values(lines: ScannedText, codes: Collection[Code]) -> Iterator[RuleHi
         yield RuleHit(Code.HARDCODED_SECRET, "possible secret", number, secret.preview)
 
 
-def _decode(data: bytes) -> ScannedText:
-    if data.isascii() and b"\r" not in data and b"\0" not in data:
-        return ScannedText(data)
+def decode_file(data: bytes) -> ScannedText:
+    """Decode a file for the rules: without NUL bytes, with LF line breaks, and normalized."""
+    if b"\r" not in data and b"\0" not in data:
+        if data.isascii():
+            return ScannedText(data)
+        if _is_utf8(data) and _is_normalized((lines := ScannedText(data)).unusual):
+            return lines
     # Shells also run scripts that are not UTF-8, so invalid bytes must not hide a script.
-    visible = data.replace(b"\0", b"")
-    decoded = visible.decode("utf-8", "replace")
-    text = normalize_newlines(decoded)
-    if not text.isascii():
-        text = unicodedata.normalize("NFC", text)
-    is_unchanged = text is decoded and "\ufffd" not in text
-    return ScannedText(visible if is_unchanged else text.encode("utf-8", "surrogatepass"))
+    text = normalize_newlines(data.replace(b"\0", b"").decode("utf-8", "replace"))
+    return ScannedText(unicodedata.normalize("NFC", text).encode("utf-8", "surrogatepass"))
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_normalized(unusual: str) -> bool:
+    """Whether a text is normalized, judged by its characters outside ASCII alone.
+
+    They are a fraction of most texts. False does not mean that the text is not normalized.
+    """
+    # Only these marks combine with an ASCII character.
+    return _COMBINING_MARK.search(unusual) is None and unicodedata.is_normalized("NFC", unusual)
 
 
 def _is_text(name: str, decoded: str) -> bool:

@@ -71,16 +71,19 @@ class TriggerIndex:
 
     def __init__(self, triggers: Iterable[tuple[Code, Trigger]]) -> None:
         self._by_word: dict[bytes, list[_TriggerRow]] = {}
-        self._marks: list[tuple[bytes, Code]] = []  # literals without letters and digits
+        # Literals without letters and digits, by a character of each.
+        self._marks: dict[bytes, list[tuple[bytes, Code]]] = {}
         by_character: dict[str, list[tuple[str, Code]]] = {}
         for code, (words, literal) in triggers:
             if words:
                 row = _TriggerRow(frozenset(map(str.encode, words)), literal.encode(), code)
                 self._by_word.setdefault(words[0].encode(), []).append(row)
-            elif _WORD_CHARACTER.search(literal) is None:
-                self._marks.append((literal.encode(), code))
+                continue
+            character = next(filter(literal.__contains__, _RARE_CHARACTERS), literal[0])
+            if _WORD_CHARACTER.search(literal) is None:
+                marks = self._marks.setdefault(character.encode(), [])
+                marks.append((literal.encode(), code))
             else:
-                character = next(filter(literal.__contains__, _RARE_CHARACTERS), literal[0])
                 by_character.setdefault(character, []).append((literal, code))
         self._literals = [_LiteralGroup.create(*item) for item in by_character.items()]
         rows = (row for rows in self._by_word.values() for row in rows)
@@ -89,15 +92,7 @@ class TriggerIndex:
 
     def find_codes(self, text: ScannedText) -> set[Code]:
         """Return the codes of the rules that may match in the text."""
-        data = text.folded_bytes
-        codes: set[Code] = set()
-        for literal, code in self._marks:
-            # The marks are a tenth of the text, and nearly always show that it is not there.
-            if literal in text.marks and literal in data:
-                codes.add(code)
-        for group in self._literals:
-            if group.character in data and group.pattern.search(data) is not None:
-                codes.update(group.find_codes(data.lower()))
+        data, codes = text.folded_bytes, self._find_literals(text)
         lines = _write_word_lines(data)
         if data is not text.encoded:
             # Rules that ignore case read a Kelvin sign as the letter k, others as a separator.
@@ -114,6 +109,20 @@ class TriggerIndex:
             for needed, literal, code in self._by_word[word]:
                 if code not in codes and needed <= found and literal in lower:
                     codes.add(code)
+        return codes
+
+    def _find_literals(self, text: ScannedText) -> set[Code]:
+        """Return the codes of the triggers that have no words."""
+        data = text.folded_bytes
+        codes: set[Code] = set()
+        # The marks are a tenth of the text, and nearly always show that a literal is not there.
+        for character, literals in self._marks.items():
+            for literal, code in literals if character in text.marks else ():
+                if literal in text.marks and literal in data:
+                    codes.add(code)
+        for group in self._literals:
+            if group.character in data and group.pattern.search(data) is not None:
+                codes.update(group.find_codes(data.lower()))
         return codes
 
 

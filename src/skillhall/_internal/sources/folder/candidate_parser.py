@@ -19,21 +19,29 @@ from skillhall._internal.sources.folder.candidate import Candidate, build_broken
 from skillhall._internal.sources.folder.candidate_codec import encode_frontmatter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from skillhall._internal.skill.finding import Finding
     from skillhall._internal.skill.parsed import Frontmatter, KeyCase
     from skillhall._internal.sources.folder.candidate import RawHead
+    from skillhall._internal.sources.folder.parsed_heads import ParsedHeads
 
 
 def parse_candidates(
-    heads: Iterable[RawHead], key_case: KeyCase, *, keep_signatures: bool = True
+    heads: Sequence[RawHead],
+    key_case: KeyCase,
+    *,
+    keep_signatures: bool = True,
+    parsed_heads: ParsedHeads | None = None,
 ) -> list[Candidate]:
-    """Parse raw heads.
+    """Parse raw heads; `parsed_heads` stores the results.
 
     Signatures need much memory, so `keep_signatures=False` drops them where they are not used.
     """
-    return [_parse_candidate(head, key_case, keep_signatures) for head in heads]
+    candidates = [_parse_candidate(head, key_case, keep_signatures) for head in heads]
+    if parsed_heads is not None:
+        parsed_heads.add(heads, candidates)
+    return candidates
 
 
 def _parse_candidate(raw: RawHead, key_case: KeyCase, keep_signature: bool) -> Candidate:  # noqa: FBT001 - keywords are slower

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from skillhall._internal.fs.signatures import PackedSignature
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.skill.parsed import KeyCase
+    from skillhall._internal.sources.folder.parsed_heads import ParsedHeads
     from skillhall._internal.sources.folder.root import Root
 
     Entries: TypeAlias = list[tuple[str, EntryKind]]
@@ -98,6 +99,7 @@ class ScanContext(NamedTuple):
     names: Iterable[str] | None = None  # entries of the root to scan; all without it
     # A time before the scan. A folder that changed before it is not being replaced.
     settled_before_ns: int = 0
+    parsed_heads: ParsedHeads | None = None  # stores the heads that are parsed
 
 
 def scan_root(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
@@ -157,6 +159,7 @@ class _FolderWalker:
         self.known_candidates = context.known_candidates
         self.progress = context.progress
         self.names = context.names
+        self.parsed_heads = context.parsed_heads
         self.settled_before_ns = context.settled_before_ns
         self.candidates: list[Candidate] = []
         self.pending_heads: list[RawHead] = []
@@ -643,7 +646,10 @@ class _FolderWalker:
         from skillhall._internal.sources.folder.candidate_parser import parse_candidates  # noqa: PLC0415
 
         self.candidates += parse_candidates(
-            self.pending_heads, self.key_case, keep_signatures=self.keep_signatures
+            self.pending_heads,
+            self.key_case,
+            keep_signatures=self.keep_signatures,
+            parsed_heads=self.parsed_heads,
         )
         self.pending_heads.clear()
         if self.progress is not None:
