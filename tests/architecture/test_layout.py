@@ -20,6 +20,7 @@ SOURCE_PARTS = {"client", "source"}  # one per kind of source
 BUILDERS = {"catalog", "workspace"}  # in `wiring`, next to what they build
 ADAPTERS = {"anthropic", "google_adk", "json_schema", "langchain", "openai_agents", "pydantic_ai"}
 ADAPTERS |= {"claude_agent_sdk", "deepagents", "smolagents"}
+ADAPTERS |= {"agent_framework", "haystack", "llama_index"}
 SHARED_STEMS = COMMANDS | SURFACE_PARTS | SOURCE_PARTS | BUILDERS | ADAPTERS
 # Each framework's users expect this name.
 SHARED_CLASSES = {"SkillsToolset"}

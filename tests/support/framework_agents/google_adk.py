@@ -1,6 +1,7 @@
 """An agent on Google's Agent Development Kit."""
 
 import asyncio
+import warnings
 
 from google import genai
 from google.adk.agents import LlmAgent
@@ -33,4 +34,7 @@ def ask(skills: AgentSkills, server: ModelServer, question: str) -> str:
         client.close()
         return reply
 
-    return asyncio.run(ask())
+    with warnings.catch_warnings():
+        # Google's client subclasses a class of aiohttp, which comes with other frameworks.
+        warnings.filterwarnings("ignore", "Inheritance class", DeprecationWarning)
+        return asyncio.run(ask())
