@@ -1,6 +1,8 @@
 """The list of skills in a browser: selection, bulk actions, keyboard and the peek panel."""
 
+import csv
 import io
+import json
 import zipfile
 from pathlib import Path
 
@@ -156,6 +158,24 @@ def test_list_with_selection_and_preview_is_accessible(
     assert axe_visitor.find_accessibility_problems() == []
     axe_visitor.open_page("/skills/selected/delete?skill=axe-one&skill=shipped")
     assert axe_visitor.find_accessibility_problems() == []
+
+
+def test_skills_are_filtered_and_exported_by_agent(visitor: BrowserSession) -> None:
+    page = visitor.open_page("/skills")
+    dropped = page.get_by_role("region", name="Agents that drop it")
+    number = dropped.get_by_role("link", name="SkillPort").inner_text().split()[-1]
+    dropped.get_by_role("link", name="SkillPort").click()
+    expect(page.get_by_role("list", name="Active filters")).to_contain_text("SkillPort")
+    assert page.get_by_text(f"{number} skill").first.is_visible()
+    expect(page.get_by_role("region", name="Agents that load it")).to_contain_text("Codex")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+    header, *rows = csv.reader(download.value.path().read_text("utf-8").splitlines())
+    assert all("skillport" in row[header.index("dropped")].split() for row in rows)
+    assert len(rows) == int(number)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="JSON").click()
+    assert json.loads(download.value.path().read_bytes())["total"] == int(number)
 
 
 def test_view_is_saved_opened_and_deleted(either: BrowserSession) -> None:

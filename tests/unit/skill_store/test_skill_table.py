@@ -25,7 +25,14 @@ TABLE = SkillTable(
     [
         make_row("a", "Zebra", tokens=100, codes=("pipe-to-shell",), warnings=2, risk="L2"),
         make_row("b", "apple", tokens=700, has_scripts=True, risk="L1"),
-        make_row("c", "Mango", "system", tokens=700, profiles=("specification", "lenient")),
+        make_row(
+            "c",
+            "Mango",
+            "system",
+            tokens=700,
+            profiles=("specification", "lenient"),
+            dropped_by=("codex",),
+        ),
         make_row(
             "d", "kiwi", tokens=9_000, packed=PackedFiles("", ("SKILL.md", "evals/evals.json"))
         ),
@@ -65,6 +72,14 @@ def test_filters_of_one_facet_add_up_and_of_several_narrow() -> None:
     assert find(filters={"evals": ("yes",)}).ids == ("d",)
     assert find(filters={"agent": ("specification",)}).ids == ("c",)
     assert find(filters={"risk": ("unknown",)}).ids == ()
+
+
+def test_agents_are_facets_of_the_skills_that_they_load_and_drop() -> None:
+    page = find(filters={"dropped": ("codex",)})
+    assert (page.ids, count(page, "dropped")) == (("c",), {"codex": 1})
+    assert count(page, "loads")["pi"] == 1
+    assert "codex" not in count(page, "loads")
+    assert find(filters={"loads": ("codex",)}, sort="id").ids == ("a", "b", "d")  # "e" is unread
 
 
 def test_counts_of_a_facet_ignore_its_own_filter() -> None:

@@ -49,6 +49,11 @@ def load_client_table() -> ClientTable:
     return parse_client_table((folder / "clients.toml").read_text("utf-8"))
 
 
+def list_compared_clients() -> tuple[SkillClient, ...]:
+    """Return the clients that were compared with their programs."""
+    return tuple(one for one in load_client_table().clients.values() if one.id != GUIDE_ID)
+
+
 def judge_skill_md(
     data: bytes, folder: str, agents: Sequence[str] = ()
 ) -> tuple[ClientVerdict, ...]:
@@ -58,10 +63,8 @@ def judge_skill_md(
     that was compared with its program.
     """
     traits = find_traits(data, folder)
-    clients = load_client_table().clients
     if not agents:
-        compared = [client for client in clients.values() if client.id != GUIDE_ID]
-        return judge_portability(traits, compared)
+        return judge_portability(traits, list_compared_clients())
     chosen = [_find_client(agent) for agent in dict.fromkeys(agents)]
     verdicts = judge_portability(traits, chosen)
     return tuple(

@@ -281,6 +281,9 @@ class ListedSkillResponse(SkillSummaryResponse):
     )
     scripts: bool | None = None
     evals: bool | None = None
+    dropped: list[str] | None = Field(
+        None, description="Ids of the agents and libraries that do not load the skill."
+    )
 
 
 class SkillListResponse(BaseModel):

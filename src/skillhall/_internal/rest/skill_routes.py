@@ -167,7 +167,8 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
         Query(
             description="`true` returns facts about each skill, and counts them. Then the skills "
             "can be filtered by `source`, `repository`, `risk`, `findings`, `size`, `agent`, "
-            "`scripts` and `evals`, also together with `q`. A filter may be repeated."
+            "`scripts`, `evals`, `loads` and `dropped`, also together with `q`. A filter may be "
+            "repeated."
         ),
     ] = None,
     sort: Annotated[

@@ -47,6 +47,7 @@ def serialize_table_row(skill: SkillSummary, facts: SkillFacts) -> dict[str, obj
         "profiles": [*facts.profiles],
         "scripts": facts.has_scripts,
         "evals": facts.has_evals,
+        "dropped": [*facts.dropped_by],
     }
 
 

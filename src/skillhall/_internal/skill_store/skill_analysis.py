@@ -15,12 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.authoring.portability import judge_skill_md
 from skillhall._internal.authoring.skill_examination import SkillExamination, examine_skill
 from skillhall._internal.background import PollingThread
 from skillhall._internal.catalog.duplicates.near_copies import summarize_text
 from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.portability.client_rules import Outcome
 from skillhall._internal.policy.profiles import (
     LENIENT,
     LOCAL_SKILLS,
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.bundle import Bundle
 
 PUBLISHED_SCAN = LOCAL_SKILLS.scan_policy.without_hidden_files
-FORMAT = 3  # increase it if the same content gives other facts in the same version
+FORMAT = 4  # increase it if the same content gives other facts in the same version
 # The list of skills shows which of these profiles accept a skill.
 COMPARED_PROFILES = (SPECIFICATION, SKILLS_REF, LENIENT)
 _EVALS_FOLDER = EVALS_PATH.partition("/")[0] + "/"
@@ -81,6 +83,7 @@ class SkillFacts(NamedTuple):
     risk: str = ""  # level
     profiles: tuple[str, ...] = ()  # that accept it
     has_scripts: bool = False
+    dropped_by: tuple[str, ...] = ()  # ids of the clients that do not load it, sorted
 
     @property
     def has_evals(self) -> bool:
@@ -198,8 +201,10 @@ class FactCache:
         if facts is None:
             examined = examine_skill(skill, LOCAL_SKILLS)
             file = loaded.files.get(skill.file)
-            summary = summarize_text(file.read()) if file else ""
+            data = file.read() if file else b""
+            summary = summarize_text(data) if file else ""
             facts = _sum_up(examined, _pack(loaded), summary)
+            facts = facts._replace(dropped_by=_find_dropping_clients(skill, data))
         return key, facts
 
     def _examine_all(self) -> None:
@@ -290,6 +295,11 @@ def _sum_up(examined: SkillExamination, packed: PackedFiles, summary: str) -> Sk
     )
 
 
+def _find_dropping_clients(skill: CatalogSkill, data: bytes) -> tuple[str, ...]:
+    verdicts = judge_skill_md(data, skill.folder.rpartition("/")[2] or skill.id)
+    return tuple(sorted(one.client.id for one in verdicts if one.outcome is Outcome.DROPPED))
+
+
 def _parse_facts(  # noqa: PLR0913, PLR0917 - the columns of a row
     tokens: int,
     warnings: int,
@@ -299,6 +309,7 @@ def _parse_facts(  # noqa: PLR0913, PLR0917 - the columns of a row
     risk: str,
     profiles: Sequence[str],
     has_scripts: bool,  # noqa: FBT001 - a value of JSON
+    dropped_by: Sequence[str],
 ) -> SkillFacts:
     """Return the facts in a row of the saved file. Raises: TypeError, ValueError."""
     digest, paths = packed
@@ -311,6 +322,7 @@ def _parse_facts(  # noqa: PLR0913, PLR0917 - the columns of a row
         str(risk),
         tuple(map(str, profiles)),
         bool(has_scripts),
+        tuple(map(str, dropped_by)),
     )
 
 

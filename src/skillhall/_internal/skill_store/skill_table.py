@@ -10,6 +10,7 @@ from collections import defaultdict
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from skillhall._internal.authoring.portability import list_compared_clients
 from skillhall._internal.policy.profiles import PROFILES
 from skillhall._internal.skill.risks.levels import RiskLevel
 from skillhall._internal.skill_store.skill_analysis import SkillFacts
@@ -32,6 +33,8 @@ FACETS: Mapping[str, Sequence[str]] = {
     "agent": tuple(PROFILES),
     "scripts": (YES, NO),
     "evals": (YES, NO),
+    "loads": (),  # clients that load the skill
+    "dropped": (),  # clients that do not
 }
 _SIZES = {"s": 500, "m": 2_000, "l": 5_000}  # tokens, exclusive; the rest is `xl`
 ORDERS = ASCENDING, DESCENDING = "asc", "desc"
@@ -160,6 +163,11 @@ class SkillTable:
             facet: {value: self._build_mask(rows) for value, rows in values.items()}
             for facet, values in members.items()
         }
+        # Most clients load most skills, so these sets follow from the others.
+        examined, dropped = self._select("risk", self._masks["risk"]), self._masks["dropped"]
+        self._masks["loads"] = {
+            client.id: examined & ~dropped.get(client.id, 0) for client in list_compared_clients()
+        }
         self._orders: dict[tuple[str, bool], Sequence[int]] = {}
 
     def find(
@@ -255,6 +263,8 @@ def _find_values(entry: SkillSummary, facts: SkillFacts | None) -> Iterator[tupl
         yield "findings", code
     for profile in facts.profiles:
         yield "agent", profile
+    for client in facts.dropped_by:
+        yield "dropped", client
 
 
 def _sort_values(entry: SkillSummary, facts: SkillFacts) -> dict[str, object]:

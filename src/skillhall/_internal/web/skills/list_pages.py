@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 from starlette.responses import Response
 
+from skillhall._internal.authoring.portability import load_client_table
 from skillhall._internal.catalog.search.snippets import Snippet
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.render.csv_table import render_csv_table
@@ -33,6 +34,7 @@ ROWS_PER_PAGE = 50
 MAX_SKIPPED_SHOWN = 20  # above the table; /sources/skipped lists more
 _VIEWS_LIFETIME = 400 * 24 * 60 * 60  # seconds; browsers keep no cookie for longer
 VALUES_SHOWN = 8  # of one facet; the others are folded
+_CLIENT_FACETS = frozenset({"loads", "dropped"})
 COLUMNS = ("name", "source", "risk", "tokens", "files", "findings")
 
 
@@ -247,6 +249,11 @@ def _mark(snippet: Snippet) -> Markup:
 
 def _name_values(request: PageRequest, facet: Facet) -> ListedFacet:
     """Translate the values of a facet; those without a text keep their own name."""
+    if facet.name in _CLIENT_FACETS:
+        labels = {one.id: one.label for one in load_client_table().clients.values()}
+        named = [(one, labels.get(one.value, one.value)) for one in facet.values]
+        named.sort(key=lambda row: (-row[0].total, row[1].casefold()))
+        return ListedFacet(facet.name, tuple(named))
     translations, values = request.translations, []
     for one in facet.values:
         key = f"{facet.name}-{one.value}"
