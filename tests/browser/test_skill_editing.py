@@ -155,7 +155,9 @@ def test_history_shows_who_changed_what_and_restores_it(
     page = either.open_page(f"/skill/{name}/edit")
     page.get_by_label("Description").fill("Second text.")
     page.get_by_role("button", name="Save").click()
-    page.get_by_role("link", name="Version history").click()
+    details = page.get_by_role("definition").filter(has_text=re.compile("operator|Version history"))
+    expect(details).to_contain_text("operator" if either.has_scripts else "Version history")
+    page.get_by_role("link", name="Version history").first.click()
     newest = page.get_by_role("region", name="Version 2")
     expect(newest).to_contain_text("Served")
     expect(newest).to_contain_text("operator")
@@ -165,6 +167,12 @@ def test_history_shows_who_changed_what_and_restores_it(
     page.get_by_role("button", name="Restore version 1").click()
     expect(page.get_by_role("status").first).to_contain_text("Restored")
     assert b"First text." in (folder / "SKILL.md").read_bytes()
+    either.open_page("/skills/recent")
+    change = page.get_by_role("listitem").filter(has_text=name).first
+    expect(change).to_contain_text("operator ·")
+    change.get_by_role("button", name=f"Undo {name}").click()
+    expect(page.get_by_role("status").first).to_contain_text("Undone")
+    assert b"Second text." in (folder / "SKILL.md").read_bytes()
 
 
 def test_deleted_skill_is_restored_from_the_bin(either: BrowserSession, hall: ServeProcess) -> None:

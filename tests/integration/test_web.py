@@ -528,6 +528,7 @@ def test_recent_changes_are_undone_newest_first(server: RunningServer, run_direc
     page = read_page()
     assert page.index("Deleted <strong>") < page.index("Changed <strong>")
     assert "Undo the newer change first" in page
+    assert page.count("<bdi>operator</bdi> ·") == 2
     for _ in range(2):
         forms = (a.get("action") for tag, a in Tags(read_page()).tags if tag == "form")
         (undo,) = (url for url in forms if url and url.startswith("/changes/"))

@@ -193,6 +193,11 @@ class BrowserSession:
         return self.page
 
     @property
+    def has_scripts(self) -> bool:
+        """Whether the browser runs scripts."""
+        return self.page.locator("html.has-js").count() > 0
+
+    @property
     def width(self) -> int:
         """Width of the page, which differs with and without scripts."""
         return self.page.viewport_size["width"] if self.page.viewport_size else 0

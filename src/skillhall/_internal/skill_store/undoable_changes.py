@@ -70,6 +70,7 @@ class RecentChange(NamedTuple):
     time: str
     skill_ids: tuple[str, ...]
     is_latest: bool  # no newer change is about one of its skills
+    actor: str  # who made it; "" if that was not recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +231,9 @@ class SkillStoreChanges:
         for change in self._open_history().changes():
             ids = tuple(change.entries)
             is_latest = newer.isdisjoint(ids)
-            recent.append(RecentChange(change.id, change.verb, change.time, ids, is_latest))
+            recent.append(
+                RecentChange(change.id, change.verb, change.time, ids, is_latest, change.actor)
+            )
             newer.update(ids)
         return tuple(recent)
 
@@ -285,7 +288,8 @@ class SkillStoreChanges:
                 return ""
             changes = {key: HistoryEntry(before, after) for key, (before, after) in entries.items()}
             time = self.clock().isoformat(timespec="seconds")
-            self._open_history().record(HistoryChange(change_id, verb, time, changes))
+            change = HistoryChange(change_id, verb, time, changes, self.actor.name)
+            self._open_history().record(change)
             is_recorded = True
             return change_id
 

@@ -61,6 +61,7 @@ class HistoryChange(NamedTuple):
     verb: Verb
     time: str
     entries: Mapping[str, HistoryEntry]  # by the key of the skill
+    actor: str = ""  # who made it on a server
 
     def digests(self) -> set[str]:
         """Return the digests that are needed to undo or redo the change."""
@@ -239,6 +240,8 @@ def _serialize_change(change: HistoryChange, scope: str) -> bytes:
     data = {"format": FORMAT, "scope": scope, **change._asdict()}
     # `json` writes each `HistoryFile`, being a tuple, as a list.
     data["entries"] = {key: entry._asdict() for key, entry in change.entries.items()}
+    if not change.actor:
+        del data["actor"]
     return f"{json.dumps(data, indent=1)}\n".encode()
 
 
@@ -258,8 +261,9 @@ def _parse_change(data: bytes, scope: str) -> HistoryChange | None:
             for key, entry in value["entries"].items()
         }
         verb = _VERBS[_require_text(value["verb"])]
+        actor = _require_text(value.get("actor", ""))
         return HistoryChange(
-            _require_text(value["id"]), verb, _require_text(value["time"]), entries
+            _require_text(value["id"]), verb, _require_text(value["time"]), entries, actor
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, UnsafePath):
         return None
