@@ -21,6 +21,16 @@ def click_editor(page: Page) -> None:
     page.locator(".cm-content").click()
 
 
+def write(session: BrowserSession, text: str) -> None:
+    """Write a text at the end of the content, in the editor or in the plain text field."""
+    if session.has_scripts:
+        click_editor(session.page)
+    else:
+        session.page.get_by_label("Content").focus()
+    session.page.keyboard.press("Control+End")
+    session.page.keyboard.type(text)
+
+
 def test_findings_are_at_their_lines_while_typing(
     visitor: BrowserSession, hall: ServeProcess, skill: str
 ) -> None:
@@ -63,3 +73,47 @@ def test_editor_is_accessible(axe_visitor: BrowserSession, skill: str) -> None:
     page = axe_visitor.open_page(f"/skill/{skill}/edit-file?path=SKILL.md")
     expect(page.get_by_role("textbox", name="Content")).to_be_visible()
     assert axe_visitor.find_accessibility_problems() == []
+
+
+def test_files_are_added_moved_and_deleted(either: BrowserSession, hall: ServeProcess) -> None:
+    name = f"files-{either.width}"
+    folder = make_skill(hall.user_skills, name, files={"notes.md": b"# Notes\n"})
+    page = either.open_page(f"/skill/{name}")
+    page.get_by_role("link", name="Add or upload files").click()
+    page.get_by_role("link", name="Add a file").click()
+    page.get_by_label("Path").fill("scripts/run.sh")
+    write(either, "#!/bin/sh")
+    page.get_by_role("checkbox", name="Executable").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("Saved scripts/run.sh")
+    assert (folder / "scripts/run.sh").stat().st_mode & 0o100
+    page.get_by_role("link", name="run.sh").click()
+    page.get_by_role("link", name="Edit").click()
+    page.get_by_label("Path").fill("bin/go.sh")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("link", name="go.sh")).to_be_visible()
+    assert [(folder / path).exists() for path in ("scripts/run.sh", "bin/go.sh")] == [False, True]
+    page.get_by_label("Choose a file").set_input_files(
+        {"name": "logo.png", "mimeType": "image/png", "buffer": b"\x89PNG\0"}
+    )
+    page.get_by_label("Folder in the skill").fill("assets")
+    page.get_by_role("button", name="Upload", exact=True).click()
+    page.get_by_role("link", name="logo.png").click()
+    page.get_by_role("link", name="Edit").click()
+    page.get_by_role("button", name="Delete this file").click()
+    expect(page.get_by_role("status").first).to_contain_text("Deleted assets/logo.png")
+    assert not (folder / "assets/logo.png").exists()
+
+
+def test_changes_and_preview_are_shown_before_saving(
+    either: BrowserSession, hall: ServeProcess
+) -> None:
+    name = f"previewed-{either.width}"
+    folder = make_skill(hall.user_skills, name, files={"notes.md": b"# Notes\n"})
+    page = either.open_page(f"/skill/{name}/edit-file?path=notes.md")
+    write(either, "Read **twice**.")
+    if not either.has_scripts:
+        page.get_by_role("button", name="Check").click()
+    expect(page.get_by_role("region", name="Preview").locator("strong")).to_have_text("twice")
+    expect(page.locator(".diff .new")).to_contain_text("Read **twice**.")
+    assert (folder / "notes.md").read_bytes() == b"# Notes\n"

@@ -169,6 +169,21 @@ def test_skills_of_server_and_folder_are_imported(
     expect(page.locator("#cards-stable h3")).to_have_text(["shipped", "at-home-too"])
 
 
+def test_selected_skills_of_the_server_survive_a_search(
+    either: BrowserSession, board: SessionBoard
+) -> None:
+    page = either.open_page(f"{board.path}/import")
+    page.get_by_role("checkbox", name="shipped").check()
+    page.get_by_role("searchbox").fill("pdf")
+    if not either.has_scripts:
+        page.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("checkbox", name="huge")).to_have_count(0)
+    expect(page.get_by_role("checkbox", name="shipped")).to_be_checked()
+    page.get_by_role("checkbox", name="pdf-tools").check()
+    page.get_by_role("button", name="Import selected").click()
+    expect(page.locator("#cards-stable h3")).to_have_text(["shipped", "pdf-tools"])
+
+
 def test_slow_search_for_skills_to_import_shows_the_last_text(
     visitor: BrowserSession, board: SessionBoard
 ) -> None:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.support.browsers import WIDTHS, BrowserSession
-from tests.support.demo_site import DemoSite, run_demo, sign_in
+from tests.support.demo_site import DemoSite, record_usage, run_demo, sign_in
 
 # Pages with wide tables, long code and images.
 _MARKDOWN_PAGES = ("/skill/payments-api", "/skill/style-handbook")
@@ -26,7 +26,9 @@ new PerformanceObserver((list) => {
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
-    with run_demo(tmp_path_factory.mktemp("demo")) as site:
+    folder = tmp_path_factory.mktemp("demo")
+    record_usage(folder / "data")
+    with run_demo(folder) as site:
         yield site
 
 
@@ -85,3 +87,17 @@ def test_at_least_twelve_skills_are_shown_per_screen(admin: BrowserSession) -> N
     admin.page.set_viewport_size({"width": 1440, "height": 900})
     page = admin.open_page("/skills")
     expect(page.get_by_role("row").nth(12)).to_be_in_viewport(ratio=1)
+
+
+def test_status_page_shows_usage_sources_storage_and_queues(admin: BrowserSession) -> None:
+    page = admin.open_page("/status")
+    for name in ("Loads", "Tokens", "Failures"):
+        expect(page.get_by_role("img", name=f"{name}: ")).to_be_visible()
+    usage = page.get_by_role("region", name="Skill usage").get_by_role("row", name="csv-report")
+    expect(usage.get_by_role("img", name="Loads of csv-report")).to_be_visible()
+    sources = page.get_by_role("region", name="Sources").get_by_role("row")
+    expect(sources.filter(has_text="OK")).to_have_count(2)
+    expect(page.get_by_role("definition").filter(has_text="Database, history")).to_be_visible()
+    queues = page.get_by_role("region", name="Work in progress").get_by_role("row")
+    expect(queues.filter(has_text="The database")).to_contain_text("of")
+    expect(page.get_by_role("region", name="Settings").get_by_role("row").first).to_be_visible()

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import zipfile
 
 import pytest
 from playwright.sync_api import Browser, ViewportSize, expect
@@ -42,6 +43,9 @@ def test_skill_page_has_commands_with_the_address_of_the_server(
     expect(use.get_by_text(f"npx skills add {either.url} --skill pdf-tools")).to_be_visible()
     use.get_by_text("MCP in Codex").click()
     expect(use.get_by_text(f'url = "{either.url}/mcp"')).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download").click()
+    assert "SKILL.md" in "".join(zipfile.ZipFile(download.value.path()).namelist())
 
 
 def test_skill_is_added_to_a_session(either: BrowserSession) -> None:

@@ -154,6 +154,7 @@ def _render_form(
         title = translations("skill_form.title_edit", name=skill_id)
         action, back_url = f"{_skill_url(skill_id)}/edit", _skill_url(skill_id)
     is_conflict = isinstance(request.error, StaleVersionError | Conflict)
+    files_url = f"{_skill_url(skill_id)}/files" if skill_id else ""
     skill, agent_skills = draft.skill if draft else None, request.site.default_agent_skills
     return render(
         request,
@@ -171,6 +172,7 @@ def _render_form(
         conflict=conflict,
         is_repaired=_is_repaired(request),
         changes=_find_changes(request, draft),
+        body=request.site.markdown.render(text.body, files_url) if text.body.strip() else "",
     )
 
 

@@ -29,8 +29,6 @@ from skillhall._internal.web.skills.skill_pages import MAX_TEXT_BYTES
 from skillhall.errors import SkillFileNotFound, StaleVersionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from starlette.responses import Response
 
     from skillhall._internal.skill.bundle import Bundle
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.file_changes import ChangeFiles
     from skillhall._internal.skill_store.store import SkillFiles
     from skillhall._internal.skill_store.versions.version_diff import DiffLine
-    from skillhall._internal.web.markdown_html import MarkdownSection
     from skillhall._internal.web.page_request import PageRequest
 
 _BOM = b"\xef\xbb\xbf"
@@ -148,6 +145,7 @@ def _render_form(
     findings = [one for one in draft.findings if one.finding.path == form.path] if draft else []
     changes = () if form.text is None else _diff_with_current(bundle, form)
     digest = request.field("digest") or bundle.digest()
+    markdown, files_url = _read_markdown(form), f"/skill/{quote(skill_id, safe='')}/files"
     return render(
         request,
         "file_form.html",
@@ -163,20 +161,21 @@ def _render_form(
         tokens=estimate_tokens(form.text or ""),
         changes=changes,
         is_conflict=is_stale,
-        sections=_outline(request, form),
+        sections=request.site.markdown.outline(markdown),
+        preview=request.site.markdown.render(markdown, files_url) if markdown.strip() else "",
     )
 
 
-def _outline(request: PageRequest, form: FileForm) -> Sequence[MarkdownSection]:
-    """Return the sections of a Markdown file, without its frontmatter."""
+def _read_markdown(form: FileForm) -> str:
+    """Return the text of a Markdown file without its frontmatter; "" for other files."""
     text = form.text or ""
-    if not form.path.lower().endswith((".md", ".markdown")):
-        return ()
+    if not form.new_path.lower().endswith((".md", ".markdown")):
+        return ""
     block = find_frontmatter(text.encode("utf-8", "replace"))
     if isinstance(block, FrontmatterBlock):
         head = text.encode("utf-8", "replace")[: block.body_start].count(b"\n")
         text = "\n" * head + text.split("\n", head)[-1]  # the numbers of the lines stay the same
-    return request.site.markdown.outline(text)
+    return text
 
 
 def _diff_with_current(bundle: Bundle, form: FileForm) -> tuple[DiffLine, ...]:
