@@ -177,6 +177,23 @@ def test_skipped_entries_are_listed_and_shadowed_skill_is_deleted(
     assert (tmp_path / ".agents/sys.skills/pdf").exists()
 
 
+def test_settings_of_the_server_are_changed_on_its_page(either: BrowserSession) -> None:
+    page = either.open_page("/status")
+    page.get_by_role("link", name="Change settings").click()
+    page.get_by_label("Stable").fill("9,000")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("The settings were saved.")
+    expect(page.get_by_text("Changed by")).to_contain_text("operator")
+    either.open_page("/sessions")
+    page.get_by_label("Name", exact=True).fill("With a budget")
+    page.get_by_role("button", name="Create session").click()
+    expect(page.get_by_text("0 of 9,000 tokens")).to_be_visible()
+    either.open_page("/status/settings")
+    page.get_by_label("Stable").fill("")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Changed by")).to_have_count(0)
+
+
 def test_audit_log_shows_a_change_and_filters_it_by_keyboard(
     browser: Browser, hall: ServeProcess
 ) -> None:

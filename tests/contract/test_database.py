@@ -38,6 +38,7 @@ from skillhall._internal.storage.sql.tables import (
     inventories,
     inventory_items,
     migrations,
+    server_settings,
     shared_file_times,
     shared_skill_files,
     shared_skills,
@@ -234,6 +235,8 @@ def fill_tables(database: Database) -> str:
             inventory_items.insert(), {"label": "laptop", "ordinal": 0, **item}
         )
     )
+    setting = {"name": "language", "value": "zh", "by": "dev1", "at": TIMESTAMP}
+    database.write(lambda connection: connection.execute(server_settings.insert(), setting))
     return session
 
 

@@ -48,6 +48,7 @@ FAILING_FORMS: tuple[tuple[str, dict[str, str]], ...] = (
     ("/users/unknown/role", {"role": "reader"}),
     ("/account/password", {"current": "x", "password": "short"}),
     ("/tokens/unknown/revoke", {}),
+    ("/status/settings", {"bin_retention": "0", "bin_retention-was": "30"}),
 )
 
 

@@ -24,15 +24,15 @@ NOW = datetime.now(UTC).isoformat(timespec="seconds")
 def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AccountServer]:
     folder = tmp_path_factory.mktemp("status")
     make_skill(folder / "work/.agents/skills", "pdf")
-    settings = account_settings(folder, SKILLHALL_REVIEW="one")
+    settings = account_settings(folder, SKILLHALL_REVIEW="one", SKILLHALL_BUDGET_STABLE="500")
     log = UsageLog(settings.data_directory)
     log.record(UsageRecord(NOW, "coding", "loaded", ("forms",), 1200))
     with run_account_server(settings) as running:
         yield running
 
 
-def read_page(hall: AccountServer) -> str:
-    response = hall.server.request("GET", "/status", headers=hall.bearer(Role.ADMINISTRATOR))
+def read_page(hall: AccountServer, path: str = "/status") -> str:
+    response = hall.server.request("GET", path, headers=hall.bearer(Role.ADMINISTRATOR))
     assert response.status == 200
     return response.body.decode()
 
@@ -43,6 +43,36 @@ def test_page_shows_health_usage_and_settings(hall: AccountServer) -> None:
         assert text in page
     assert f"<title>{NOW[:10]}: " in page
     assert TOKEN not in page
+
+
+def test_settings_are_changed_on_the_page_and_by_rest(hall: AccountServer) -> None:
+    admin = hall.bearer(Role.ADMINISTRATOR)
+    path, form = "/status/settings", {"Content-Type": "application/x-www-form-urlencoded"}
+
+    def post(text: str) -> tuple[int, str]:
+        headers = {**admin, **form, "Accept": "text/html"}
+        response = hall.server.request("POST", path, text.encode(), headers)
+        return response.status, response.body.decode()
+
+    # Only what differs from what the form showed is changed.
+    status, _ = post("language=zh&language-was=&budget_total=900&budget_total-was=900")
+    assert status == 303
+    page = hall.server.request("GET", "/help", headers=hall.bearer(Role.READER)).body.decode()
+    assert '<html lang="zh"' in page
+    body = {"settings": {"language": None, "budget_total": 12000}}
+    data = hall.server.request("PATCH", "/api/v1/settings", body, admin).json["data"]
+    rows = {row["name"]: row for row in data["settings"]}
+    assert (rows["language"]["value"], rows["budget_total"]["value"]) == (None, 12_000)
+    assert rows["budget_total"]["by"].startswith("administrator/")
+    session = hall.server.request("POST", "/api/v1/sessions", {"name": "New"}, admin).json["data"]
+    assert (session["budgets"]["total"], session["budgets"]["stable"]) == (12_000, 500)
+    assert "Set by SKILLHALL_BUDGET_STABLE on this server." in read_page(hall, path)
+    status, page = post("bin_retention=0&bin_retention-was=30")
+    assert status == 422
+    assert "Days to keep deleted skills: must be a number from 1 to 3650." in page
+    assert 'value="0"' in page  # what was entered stays
+    refused = hall.server.request("PATCH", "/api/v1/settings", body, hall.bearer(Role.REVIEWER))
+    assert refused.status == 403
 
 
 def test_only_administrators_may_read_it(hall: AccountServer) -> None:

@@ -73,6 +73,7 @@ def run_account_server(settings: Settings) -> Iterator[AccountServer]:
         accounts=accounts,
         trust=open_server_trust(settings, collection, database),
         audit=database.audit,
+        runtime=database.runtime,
     )
     try:
         tokens = {}

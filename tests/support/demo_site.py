@@ -332,6 +332,7 @@ SITE_PAGES = (
     SitePage("palette", "/palette?q=report"),
     SitePage("shortcuts", "/shortcuts"),
     SitePage("status", "/status"),
+    SitePage("settings", "/status/settings"),
     SitePage("audit", "/audit"),
     SitePage("inventory", "/inventory"),
     SitePage("checklist", "/checklist"),

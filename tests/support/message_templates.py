@@ -26,6 +26,7 @@ PACKAGES = (
     "_internal/skill_store",
     "_internal/sources",
     "_internal/storage/accounts",
+    "_internal/storage/runtime_settings.py",
     "_internal/web",
     "_internal/workspace",
 )

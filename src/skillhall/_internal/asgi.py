@@ -69,7 +69,7 @@ from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.web.rendering import render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site
-from skillhall._internal.wiring.database import ServerAudit
+from skillhall._internal.wiring.database import RuntimeSettings, ServerAudit
 from skillhall._internal.workspace.workspace import LazyWorkspace
 from skillhall.errors import ConfigInvalid
 
@@ -124,6 +124,7 @@ class Services:
     embedding: BackgroundEmbedding | None = None
     audit: ServerAudit | None = None
     trust: ServerTrust | None = None
+    runtime: RuntimeSettings | None = None
 
 
 def build_app(services: Services, settings: Settings) -> ASGIApp:
@@ -155,6 +156,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             services.trust,
             services.check_database,
             services.embedding,
+            services.runtime,
         )
         metrics.add_pool(lambda: site.conversations.status)
         routers += [skill_routes.router, version_routes.router, well_known_routes.router]
@@ -176,6 +178,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     state.viewers = SessionViewers()
     state.pools, state.accounts, state.server_settings = pools, services.accounts, server
     state.audit, state.trust = services.audit, services.trust
+    state.runtime = services.runtime
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)
     if collection is not None:

@@ -52,6 +52,17 @@ _AGENT_VARIABLES = (
 )
 
 
+# Settings that administrators can also change on a running server, and their variables.
+RUNTIME_VARIABLES: Mapping[str, str] = MappingProxyType(
+    {
+        "language": "SKILLHALL_LANGUAGE",
+        "budget_total": "SKILLHALL_BUDGET_TOTAL",
+        "budget_permanent": "SKILLHALL_BUDGET_PERMANENT",
+        "budget_stable": "SKILLHALL_BUDGET_STABLE",
+        "budget_working": "SKILLHALL_BUDGET_WORKING",
+        "bin_retention": "SKILLHALL_BIN_RETENTION",
+    }
+)
 # Variables of package managers and stores that hold credentials.
 _CREDENTIAL_VARIABLES = (
     "AWS_ACCESS_KEY_ID",
@@ -168,6 +179,7 @@ class ServerSettings(NamedTuple):
     max_streams_per_client: str = "250"
     audit_retention: str = "400"  # days that rows of the audit log are stored
     oidc: OidcSettings = OidcSettings()
+    fixed: Mapping[str, str] = MappingProxyType({})  # `RUNTIME_VARIABLES` that are set
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> Self:
@@ -196,6 +208,7 @@ class ServerSettings(NamedTuple):
             or cls().max_streams_per_client,
             audit_retention=env.get("SKILLHALL_AUDIT_RETENTION") or cls().audit_retention,
             oidc=OidcSettings.read(env),
+            fixed={name: env[one] for name, one in RUNTIME_VARIABLES.items() if env.get(one)},
         )
 
 

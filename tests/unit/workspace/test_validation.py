@@ -1,8 +1,7 @@
 import pytest
 
-from skillhall._internal.workspace import SessionBudgets, SkillOrigin, Zone
+from skillhall._internal.workspace import MAX_BUDGET, SessionBudgets, SkillOrigin, Zone
 from skillhall._internal.workspace.validation import (
-    MAX_BUDGET,
     MAX_CONTENT,
     MAX_DESCRIPTION,
     build_content,

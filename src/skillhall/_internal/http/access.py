@@ -44,6 +44,7 @@ _DESCRIPTIONS: Mapping[Action, str] = {
     Action.READ_AUDIT: "read the audit log",
     Action.READ_INVENTORY: "read the inventory",
     Action.READ_STATUS: "read the status of this server",
+    Action.MANAGE_SETTINGS: "change the settings of this server",
     Action.SEND_INVENTORY: "send an inventory",
 }
 

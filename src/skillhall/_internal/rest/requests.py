@@ -230,3 +230,14 @@ class CreateTokenRequest(BaseModel):
     days: int | None = Field(
         None, ge=1, le=3650, description="Lifetime. By default, it never expires."
     )
+
+
+class ChangeSettingsRequest(BaseModel):
+    """New values of settings."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    settings: dict[str, str | int | None] = Field(
+        description="Values by name; null restores the default.",
+        examples=[{"budget_total": 100000, "language": None}],
+    )

@@ -368,7 +368,7 @@ class SkillInBinResponse(BaseModel):
 
 
 class BinResponse(BaseModel):
-    """The skills that were deleted in the last 30 days, the last one first."""
+    """The deleted skills that can be restored, the last one first."""
 
     skills: list[SkillInBinResponse]
 
@@ -845,3 +845,21 @@ SOURCE_ERRORS = describe_errors(
 NOT_MODIFIED: Responses = {304: {"description": "Not modified since the ETag in If-None-Match."}}
 PUBLIC: dict[str, Any] = {"security": []}  # `openapi_extra` of routes without a token
 BINARY_SCHEMA = {"type": "string", "format": "binary"}
+
+
+class SettingResponse(BaseModel):
+    """A setting that can be changed while the server runs."""
+
+    name: str
+    value: str | int | None = Field(description="null: no limit, or the choice of each visitor.")
+    default: str | int | None
+    variable: str = Field(description="Environment variable that takes precedence.")
+    fixed: bool = Field(description="Whether the variable is set on this server.")
+    by: str | None = Field(None, description="Who changed the setting.")
+    at: str | None = None
+
+
+class SettingListResponse(BaseModel):
+    """The settings that can be changed while the server runs."""
+
+    settings: list[SettingResponse]

@@ -144,7 +144,7 @@ def restore_version(
 @router.get("/api/v1/bin", response_model=responses.BinResponse)
 @needs(Action.WRITE_SKILLS)
 def list_bin(collection: CollectionDep) -> Response:
-    """List the skills that were deleted in the last 30 days, the last one first."""
+    """List the deleted skills that can be restored, the last one first."""
     rows = () if collection.versions is None else collection.versions.list_bin()
     return SuccessResponse({"skills": [*map(serialize_deleted, rows)]}, headers=NO_CACHE)
 

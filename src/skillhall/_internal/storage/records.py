@@ -24,9 +24,11 @@ VERSION_CHANGED = "version-changed"  # a draft or the state of a version, not wh
 UPLOAD_CHANGED, UPLOAD_DELETED = "upload-changed", "upload-deleted"
 TOKENS_CHANGED = "tokens-changed"  # or sign-ins or users
 REVOCATIONS_CHANGED = "revocations-changed"
+SETTINGS_CHANGED = "settings-changed"
 REPOSITORY_CHANGED = "repository-changed"
 DATABASE_RESTORED = "database-restored"  # everything may have changed
 
+MAX_BUDGET = 1_000_000_000  # tokens
 USE_INTERVAL = 60  # seconds between two stored uses of a token or sign-in
 
 

@@ -158,7 +158,10 @@ class PageRequest(Request):
     @cached_property
     def translations(self) -> Translations:
         """Texts in the visitor's language."""
-        chosen = self.cookies.get(LANGUAGE_COOKIE, "")
+        site: Site | None = self.scope.get(SITE_KEY)  # None on the page for unknown paths
+        runtime = None if site is None else site.runtime
+        default = "" if runtime is None else runtime.values.language
+        chosen = self.cookies.get(LANGUAGE_COOKIE, "") or default
         return load_translations(
             negotiate_language(chosen, self.headers.get("accept-language", ""))
         )

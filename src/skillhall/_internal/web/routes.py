@@ -57,7 +57,7 @@ from skillhall.errors import SkillhallError
 _DATABASE, _STORE, _FETCH = Work.DATABASE, Work.STORE, Work.FETCH
 _PUBLIC, _OWN, _READ = None, Action.MANAGE_OWN_ACCOUNT, Action.READ
 _WRITE, _SESSIONS = Action.WRITE_SKILLS, Action.WRITE_SESSIONS
-_REVIEW = Action.REVIEW_SKILLS
+_REVIEW, _SETTINGS = Action.REVIEW_SKILLS, Action.MANAGE_SETTINGS
 _SCRIPT_HEADER = "x-skillhall-script"  # of a form that a script submits
 _Page: TypeAlias = tuple[str, str, Action | None, PageHandler]
 _PageThatWaits: TypeAlias = tuple[str, str, Action | None, PageHandler, Work]
@@ -196,6 +196,8 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("GET", audit_pages.AUDIT_PATH, Action.READ_AUDIT, audit_pages.show_audit, _DATABASE),
     ("GET", "/inventory", Action.READ_INVENTORY, trust_pages.show_inventory, _DATABASE),
     ("GET", status_pages.STATUS_PATH, Action.READ_STATUS, status_pages.show_status, _DATABASE),
+    ("GET", status_pages.SETTINGS_PATH, _SETTINGS, status_pages.show_settings),
+    ("POST", status_pages.SETTINGS_PATH, _SETTINGS, status_pages.save_settings, _DATABASE),
     ("GET", "/inventory/{id}/revoke", Action.READ_INVENTORY, trust_pages.show_reported, _DATABASE),
     ("POST", "/inventory/{id}/revoke", _REVIEW, trust_pages.revoke_reported, _DATABASE),
     ("POST", "/inventory/{id}/revoke/undo", _REVIEW, trust_pages.undo_reported, _DATABASE),

@@ -21,7 +21,7 @@ from skillhall._internal.skill_store.pending_imports import PendingImports
 from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.web.markdown_html import MarkdownRenderer
 from skillhall._internal.web.playground.session_agents import SessionAgents
-from skillhall._internal.wiring.database import ServerAudit
+from skillhall._internal.wiring.database import RuntimeSettings, ServerAudit
 from skillhall._internal.workspace.importer import ImportChoices
 from skillhall._internal.workspace.workspace import LazyWorkspace
 
@@ -47,6 +47,7 @@ class Site:
     trust: ServerTrust | None = None  # revocations and inventories
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
     embedding: BackgroundEmbedding | None = None
+    runtime: RuntimeSettings | None = None
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The page with the status of the server: health, usage of skills, and settings."""
+"""Pages for administrators: health, usage of skills and settings of the server."""
 
 import platform
 import shutil
@@ -11,14 +11,18 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from skillhall._internal.agents.usage_stats import SkillUsage, count_usage
+from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.storage_sizes import measure_storage
-from skillhall._internal.web.page_request import PageRequest
-from skillhall._internal.web.rendering import render
+from skillhall._internal.web.page_request import PageRequest, on_error
+from skillhall._internal.web.rendering import form_status, render
 from skillhall._internal.web.source_pages import SourceRow
+from skillhall._internal.wiring.database import RuntimeSettings
 from skillhall._version import VERSION
+from skillhall.errors import FieldRefused
 
 STATUS_PATH = "/status"
+SETTINGS_PATH = f"{STATUS_PATH}/settings"
 _DAYS = 30
 _MAX_ROWS = 100
 _CHART_HEIGHT = 80  # units of the plot
@@ -104,7 +108,42 @@ def show_status(request: PageRequest) -> Response:
         examined=site.collection.facts.progress,  # None if all skills are examined
         total=len(uses),
         settings=[*_list_settings(settings)],
+        changeable=site.runtime.list() if site.runtime else (),
     )
+
+
+def show_settings(request: PageRequest) -> Response:
+    """Show the settings that can be changed while the server runs."""
+    rows = _get_runtime(request).list()
+    fields = request.fields
+    return render(
+        request,
+        "server_settings.html",
+        rows=rows,
+        entered={row.setting.name: fields.get(row.setting.name, row.value) for row in rows},
+        status=form_status(request.error),
+    )
+
+
+@on_error(show_settings)
+def save_settings(request: PageRequest) -> Response:
+    """Save the settings that differ from those that the form showed."""
+    runtime = _get_runtime(request)
+    names = [row.setting.name for row in runtime.list() if not row.is_fixed]
+    values = {name: request.field(name) for name in names}
+    changed = {name: text for name, text in values.items() if text != request.field(f"{name}-was")}
+    try:
+        runtime.change(request.actor, changed)
+    except FieldRefused as error:
+        label = request.translations(f"runtime_setting.{error.field}")
+        raise FieldRefused(label, error.problem) from None
+    return request.redirect(SETTINGS_PATH, "settings_saved", "")
+
+
+def _get_runtime(request: PageRequest) -> RuntimeSettings:
+    if request.site.runtime is None:
+        raise HttpError("not_found", "settings are not stored on this server")
+    return request.site.runtime
 
 
 def _name_database(settings: Settings) -> str:

@@ -37,8 +37,13 @@ from skillhall._internal.storage.audit.audit_sealer import parse_retention, seal
 from skillhall._internal.storage.audit.file_audit import FileAudit
 from skillhall._internal.storage.audit.server_audit import ServerAudit
 from skillhall._internal.storage.credential_cache import UseRecorder
-from skillhall._internal.storage.records import SignIn, SkillVersion
+from skillhall._internal.storage.records import SessionBudgets, SignIn, SkillVersion
 from skillhall._internal.storage.records import StoredUser as User
+from skillhall._internal.storage.runtime_settings import (
+    RuntimeSettings,
+    SettingInEffect,
+    parse_fixed,
+)
 from skillhall._internal.storage.server_revocations import RevocationCache, Revocations
 from skillhall._internal.storage.sign_ins import NewSignIn, SignIns
 from skillhall._internal.storage.sql.backup import recover_restore
@@ -57,6 +62,7 @@ from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import timedelta
 
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle
@@ -70,7 +76,9 @@ __all__ = [
     "NewToken",
     "OidcProvider",
     "Revocations",
+    "RuntimeSettings",
     "ServerAudit",
+    "SettingInEffect",
     "SignIn",
     "SignIns",
     "SkillVersion",
@@ -115,10 +123,19 @@ class DatabaseServices(NamedTuple):
     invalidator: RepositoryInvalidator
     audit: ServerAudit
     revocations: RevocationCache
+    runtime: RuntimeSettings
     mirror: SkillMirror | None = None
     skill_store: DatabaseStore | ReviewedFolderStore | FolderStore | None = None
     uploads: DatabaseUploads | None = None
     versions: SkillVersions | None = None
+
+    def get_bin_retention(self) -> timedelta:
+        """Return how long deleted skills can be restored."""
+        return self.runtime.values.bin_retention
+
+    def get_default_budgets(self) -> SessionBudgets:
+        """Return the budgets of new sessions."""
+        return self.runtime.values.budgets
 
     def open_accounts(self, settings: Settings) -> Accounts:
         """Return the operations on users and tokens. Raises: ConfigInvalid."""
@@ -139,6 +156,7 @@ class DatabaseServices(NamedTuple):
         self.use_recorder.close()
         self.audit.close()
         self.revocations.close()
+        self.runtime.close()
         if self.mirror is not None:
             self.mirror.close()
         self.database.close()
@@ -151,6 +169,7 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     Raises: ConfigInvalid, DatabaseNewer.
     """
     mode = parse_review_mode(settings.server.review)
+    parse_fixed(settings.server.fixed)  # an invalid variable fails before anything is open
     may_have_users = settings.database_url is not None or os.path.exists(_database_path(settings))  # noqa: PTH110
     database = open_database(settings, allow_unavailable=True)
     feed = EventFeed(SqlWorkspaceStore(database, SYSTEM_ACTOR), open_event_signal(database))
@@ -164,17 +183,25 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     users = UserCache(SqlUserTable(database), recorder, may_have_users=may_have_users)
     feed.subscribe(users.handle_events)
     feed.subscribe(revocations.handle_events)
+    runtime = RuntimeSettings(database, settings.server.fixed)
+    feed.subscribe(runtime.handle_events)
     tokens.try_refresh()
     users.try_refresh()
     revocations.try_refresh()
+    runtime.try_refresh()
     audit = ServerAudit(database, parse_retention(settings.server.audit_retention))
     feed.subscribe(audit.sealer.wake)
     services = DatabaseServices(
-        database, feed, tokens, sign_ins, users, recorder, invalidator, audit, revocations
+        database, feed, tokens, sign_ins, users, recorder, invalidator, audit, revocations, runtime
     )
     if not database.is_postgres:
         return _open_folders(services, settings)
-    store = SqlSharedSkillTable(database, mode, may_end_reviews=bool(settings.server.review))
+    store = SqlSharedSkillTable(
+        database,
+        mode,
+        may_end_reviews=bool(settings.server.review),
+        bin_retention=services.get_bin_retention,
+    )
     folder = get_mirror_folder(settings, database, mode)
     mirror = SkillMirror(store, folder)
     uploads = DatabaseUploads(SqlUploadTable(database), settings.cache_directory)
@@ -189,14 +216,14 @@ def open_database_services(settings: Settings) -> DatabaseServices:
         raise
     except Exception:  # noqa: BLE001 - the mirror tries again
         mirror.try_refresh()
-    versions = _build_versions(settings, database, mode, skills)
+    versions = _build_versions(settings, services, mode, skills)
     return services._replace(mirror=mirror, skill_store=skills, uploads=uploads, versions=versions)
 
 
 def _open_folders(services: DatabaseServices, settings: Settings) -> DatabaseServices:
     """Add the store of a run directory, and the versions of its skills."""
     database, mode = services.database, parse_review_mode(settings.server.review)
-    table = SqlVersionTable(database)
+    table = SqlVersionTable(database, services.get_bin_retention)
     if mode is ReviewMode.OFF:
         with suppress(DatabaseUnavailable, DatabaseFull):  # the next start tries again
             directory, may_end = settings.working_directory, bool(settings.server.review)
@@ -204,14 +231,14 @@ def _open_folders(services: DatabaseServices, settings: Settings) -> DatabaseSer
         return _record_folders(services, settings, table)
     folders = _open_folder_store(settings, database)
     mirror = SkillMirror(
-        SqlSharedSkillTable(database, mode),
+        SqlSharedSkillTable(database, mode, bin_retention=services.get_bin_retention),
         get_mirror_folder(settings, database, mode),
     )
     skills = ReviewedFolderStore(folders, table, mirror, mode)
     services.event_feed.subscribe(mirror.handle_events)
     with suppress(DatabaseUnavailable):
         mirror.refresh()
-    versions = _build_versions(settings, database, mode, skills)
+    versions = _build_versions(settings, services, mode, skills)
     return services._replace(mirror=mirror, skill_store=skills, versions=versions)
 
 
@@ -224,7 +251,7 @@ def _record_folders(
     versions = None
     with suppress(DatabaseUnavailable, DatabaseFull):
         if recorded.owns_versions():
-            versions = _build_versions(settings, services.database, ReviewMode.OFF, recorded)
+            versions = _build_versions(settings, services, ReviewMode.OFF, recorded)
             versions.list_bin()  # deletes what is too old
     return services._replace(skill_store=folders, versions=versions)
 
@@ -240,14 +267,15 @@ def _open_folder_store(settings: Settings, database: Database) -> FolderStore:
 
 
 def _build_versions(
-    settings: Settings, database: Database, mode: ReviewMode, working_copies: WorkingCopies
+    settings: Settings, services: DatabaseServices, mode: ReviewMode, working_copies: WorkingCopies
 ) -> SkillVersions:
     def find_signer(bundle: Bundle) -> str:
         if SIGNATURE_FILE not in bundle.files:
             return ""
         return load_policies(settings.policy_files).check_signature(bundle).format_signers()
 
-    return SkillVersions(SqlVersionTable(database), mode, working_copies, find_signer)
+    table = SqlVersionTable(services.database, services.get_bin_retention)
+    return SkillVersions(table, mode, working_copies, find_signer)
 
 
 def parse_review_mode(text: str) -> ReviewMode:

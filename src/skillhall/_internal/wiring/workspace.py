@@ -10,6 +10,7 @@ from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.token_scope import open_client_source
 from skillhall._internal.storage.audit.audit_sealer import seal_on_close
+from skillhall._internal.storage.runtime_settings import read_budgets
 from skillhall._internal.storage.sql.events.event_feed import EventFeed
 from skillhall._internal.storage.sql.events.event_signal import open_event_signal
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
@@ -40,7 +41,9 @@ def open_workspace(
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     database = open_database(settings) if services is None else services.database
-    work = UnitOfWork(SqlWorkspaceStore(database, actor), utc_now, new_id)
+    fixed = settings.server.fixed
+    budgets = read_budgets(database, fixed) if services is None else services.get_default_budgets
+    work = UnitOfWork(SqlWorkspaceStore(database, actor), utc_now, new_id, budgets)
     source = partial(_open_source, settings, remote_only=for_server)
     scan = settings.server.folder_scan
     gate = open_server_gate(settings, services)

@@ -2,6 +2,7 @@
 
 from skillhall._internal.storage.records import (
     DATABASE_RESTORED,
+    MAX_BUDGET,
     Block,
     BlockContent,
     Event,
@@ -16,6 +17,7 @@ from skillhall._internal.storage.records import (
 
 __all__ = [
     "DATABASE_RESTORED",
+    "MAX_BUDGET",
     "Block",
     "BlockContent",
     "Event",

@@ -16,7 +16,7 @@ from skillhall._internal.sources.archive.source import read_archive, read_loose_
 from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.workspace.block_types import SKILL_TYPE
 from skillhall._internal.workspace.blocks import BLOCK_ADDED, BLOCK_EDITED, append_contents
-from skillhall._internal.workspace.sessions import NO_BUDGETS, Sessions
+from skillhall._internal.workspace.sessions import Sessions
 from skillhall._internal.workspace.skill_blocks import (
     LOCAL_SOURCE,
     UPLOAD_SOURCE,
@@ -218,7 +218,7 @@ class SkillImporter:
         contents = [each for skill in skills for each in skill.build_contents(None, choices.origin)]
         portable = next((s.portable_session for s in skills if s.portable_session), None)
         default_name = portable.name if portable else skills[0].name
-        budgets = portable.budgets if portable else NO_BUDGETS
+        budgets = portable.budgets if portable else None
         return Sessions(self.unit_of_work).create(name or default_name, budgets, contents)
 
     def import_choices(

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 SESSION_CREATED, SESSION_EDITED = "session-created", "session-edited"
 SESSION_DELETED = "session-deleted"
-NO_BUDGETS = SessionBudgets()
 _COPY = " (copy)"
 
 
@@ -57,15 +56,20 @@ class Sessions:
         )
 
     def create(
-        self, name: str, budgets: SessionBudgets = NO_BUDGETS, contents: Sequence[BlockContent] = ()
+        self,
+        name: str,
+        budgets: SessionBudgets | None = None,
+        contents: Sequence[BlockContent] = (),
     ) -> Session:
-        """Create a session, with a block for each of `contents`.
+        """Create a session, with a block for each of `contents`; `None` is the default budgets.
 
         Raises: TextRefused, FieldRefused, TooLarge.
         """
-        name, budgets = validate_name("name", name), validate_budgets(budgets)
+        valid = validate_name("name", name)
+        chosen = self.unit_of_work.default_budgets() if budgets is None else budgets
+        validate_budgets(chosen)
         return self.unit_of_work.store.write(
-            lambda write: insert_session(self.unit_of_work, write, name, budgets, contents)
+            lambda write: insert_session(self.unit_of_work, write, valid, chosen, contents)
         )
 
     def edit(

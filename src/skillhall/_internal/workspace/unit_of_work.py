@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from skillhall._internal.storage.records import Event
+from skillhall._internal.storage.records import Event, SessionBudgets
 from skillhall._internal.workspace.validation import MAX_BLOCKS
 from skillhall.errors import RecordNotFound, TooLarge, VersionConflict
 
@@ -28,6 +28,7 @@ class UnitOfWork:
     store: WorkspaceStore
     clock: Callable[[], str]  # UTC time as a string that sorts
     new_id: Callable[[], str]
+    default_budgets: Callable[[], SessionBudgets] = SessionBudgets  # of new sessions
 
     def acting_as(self, actor: Actor) -> UnitOfWork:
         """Return the same unit of work for changes by an actor, which the audit log records."""

@@ -6,7 +6,7 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.token_count import estimate_tokens
-from skillhall._internal.storage.records import BlockContent, SessionBudgets, Zone
+from skillhall._internal.storage.records import MAX_BUDGET, BlockContent, SessionBudgets, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 from skillhall.errors import FieldRefused, TextRefused, TooLarge
 
@@ -17,7 +17,6 @@ MAX_NAME = 200  # characters
 MAX_DESCRIPTION = 2_000  # characters
 MAX_CONTENT = 1 << 20  # bytes; the same limit as for a SKILL.md
 MAX_BLOCKS = 20_000  # per session
-MAX_BUDGET = 1_000_000_000  # tokens
 _CONTROL = ("Cc", "Zl", "Zp")  # Unicode categories: control characters, line breaks
 
 

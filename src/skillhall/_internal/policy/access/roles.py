@@ -28,6 +28,7 @@ class Action(StrEnum):
     READ_AUDIT = "read-audit"
     READ_INVENTORY = "read-inventory"
     READ_STATUS = "read-status"  # health, usage and settings of the server
+    MANAGE_SETTINGS = "manage-settings"  # those that can be changed on a running server
     SEND_INVENTORY = "send-inventory"
 
 
@@ -70,6 +71,7 @@ ACTION_SCOPES: Mapping[Action, AccessScope | None] = {
     Action.READ_AUDIT: AccessScope.AUDIT,
     Action.READ_INVENTORY: AccessScope.ADMIN,
     Action.READ_STATUS: AccessScope.ADMIN,
+    Action.MANAGE_SETTINGS: AccessScope.ADMIN,
     Action.SEND_INVENTORY: AccessScope.REPORT,
 }
 

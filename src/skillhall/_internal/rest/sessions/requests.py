@@ -7,10 +7,9 @@ from typing import Annotated, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from skillhall._internal.rest.route_parameters import path_text
-from skillhall._internal.workspace import SessionBudgets, Zone
+from skillhall._internal.workspace import MAX_BUDGET, SessionBudgets, Zone
 from skillhall._internal.workspace.ordering import BlockPlacement
 from skillhall._internal.workspace.validation import (
-    MAX_BUDGET,
     MAX_CONTENT,
     MAX_DESCRIPTION,
     MAX_NAME,

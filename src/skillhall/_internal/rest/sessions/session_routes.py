@@ -50,7 +50,6 @@ from skillhall._internal.workspace.serializers import (
     serialize_overview,
     serialize_session,
 )
-from skillhall._internal.workspace.sessions import NO_BUDGETS
 
 _CURSOR_PATTERN = r"[0-9a-z]{1,64}"
 router = APIRouter(tags=["sessions"], route_class=DatabaseRoute, responses=DATABASE_ERRORS)
@@ -96,7 +95,7 @@ def create_session(workspace: WorkspaceDep, body: Json[requests.CreateSessionReq
     """Create a session, empty or from a template."""
     opened = workspace.open()
     if body.template is None:
-        budgets = NO_BUDGETS if body.budgets is None else body.budgets.to_budgets()
+        budgets = None if body.budgets is None else body.budgets.to_budgets()
         session = opened.sessions.create(body.name, budgets)
     elif body.budgets is not None:
         raise HttpError("invalid_argument", "'budgets' cannot be combined with 'template'")

@@ -31,7 +31,6 @@ from skillhall._internal.skill_store.input_checks import find_skill_md
 from skillhall._internal.skill_store.versions.version_diff import compare_files
 from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.revocation_rows import add_revocation
-from skillhall._internal.storage.sql.version_rows import BIN_RETENTION
 from skillhall.errors import (
     FieldRefused,
     OwnVersionError,
@@ -166,6 +165,11 @@ class SkillVersions:
         """Whether versions are served only after a review."""
         return self.mode is not ReviewMode.OFF
 
+    @property
+    def bin_days(self) -> int:
+        """How many days deleted skills can be restored."""
+        return self.table.bin_retention().days
+
     def list(self, skill: str, *, with_drafts: bool = True) -> VersionList:
         """Return the versions of a skill; without drafts, those that were approved once.
 
@@ -210,7 +214,7 @@ class SkillVersions:
     def list_bin(self) -> tuple[DeletedSkill, ...]:
         """Return the skills in the bin, the last deleted one first. Raises: as `list`."""
         deleted = self.table.read(lambda reader: reader.list_deleted())
-        oldest = self._now(-BIN_RETENTION)
+        oldest = self._now(-self.table.bin_retention())
         if any(row.at < oldest for row in deleted):
             self.table.write(lambda writer: writer.purge_bin(), self._now())
         return tuple(row for row in deleted if row.at >= oldest)

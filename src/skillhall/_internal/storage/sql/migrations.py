@@ -315,6 +315,15 @@ def _m12_deleted_skills(connection: Connection) -> None:
     )
 
 
+def _m13_settings(connection: Connection) -> None:
+    """Create the settings that administrators change on a running server."""
+    _execute(
+        connection,
+        """CREATE TABLE server_settings (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL,
+            actor TEXT NOT NULL, at TEXT NOT NULL)""",
+    )
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m1_sessions,
     _m2_templates_and_snapshots,
@@ -328,6 +337,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m10_versions,
     _m11_users,
     _m12_deleted_skills,
+    _m13_settings,
 )
 LATEST_VERSION = len(MIGRATIONS)
 

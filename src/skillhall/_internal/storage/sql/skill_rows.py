@@ -27,6 +27,7 @@ from skillhall._internal.storage.sql.file_rows import (
 from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import shared_file_times, shared_skills
 from skillhall._internal.storage.sql.version_rows import (
+    BIN_RETENTION,
     IN_DATABASE,
     VersionOrigin,
     VersionReader,
@@ -36,6 +37,7 @@ from skillhall._internal.storage.sql.version_rows import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import timedelta
 
     from sqlalchemy import Connection
 
@@ -58,8 +60,10 @@ class SqlSharedSkillTable:
         review: ReviewMode = ReviewMode.OFF,
         *,
         may_end_reviews: bool = True,
+        bin_retention: Callable[[], timedelta] = lambda: BIN_RETENTION,
     ) -> None:
         self._database = database
+        self._bin_retention = bin_retention
         self.review = review
         self._may_end_reviews = may_end_reviews
 
@@ -96,7 +100,8 @@ class SqlSharedSkillTable:
         def run(connection: Connection) -> _T:
             lock_files(connection)
             origin = VersionOrigin(actor.name, "", *provenance)
-            writer = SharedSkillWriter(connection, at, origin, self.review)
+            history = VersionWriter(connection, at, self._bin_retention())
+            writer = SharedSkillWriter(history, origin, self.review)
             result = work(writer)
             writer.add_audit_rows(at, actor, action)
             writer.history.publish_events()
@@ -180,11 +185,9 @@ class ApprovedSkillReader(SharedSkillReader):
 class SharedSkillWriter(SharedSkillReader):
     """Changes to shared skills in one transaction. Other writers wait."""
 
-    def __init__(
-        self, connection: Connection, at: str, origin: VersionOrigin, review: ReviewMode
-    ) -> None:
-        super().__init__(connection)
-        self.history = VersionWriter(connection, at)
+    def __init__(self, history: VersionWriter, origin: VersionOrigin, review: ReviewMode) -> None:
+        super().__init__(history.connection)
+        self.history = history
         self._origin = origin
         self._digests: dict[str, tuple[str, str]] = {}  # before and after, by skill id
         self._review = review

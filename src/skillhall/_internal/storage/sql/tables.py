@@ -387,3 +387,13 @@ deleted_skills = Table(
     ForeignKeyConstraint(["skill", "number"], [skill_versions.c.skill, skill_versions.c.number]),
 )
 Index("deleted_skills_at", deleted_skills.c.at)
+
+# Settings that administrators have changed on a running server.
+server_settings = Table(
+    "server_settings",
+    METADATA,
+    _id("name"),
+    *_texts("value"),
+    Column("actor", Text, nullable=False, key="by"),
+    *_texts("at"),
+)

@@ -61,7 +61,7 @@ _NEWEST_FIRST = skill_versions.c.number.desc()
 _ROLLED_BACK = "rolled back"  # origin of a shared skill
 REVIEW_VARIABLE = "SKILLHALL_REVIEW"
 IN_DATABASE = "database"  # location of a store whose skills are in the database
-BIN_RETENTION = timedelta(days=30)  # for the files of deleted skills
+BIN_RETENTION = timedelta(days=30)  # the default, for the files of deleted skills
 
 
 def build_review_error() -> ConfigInvalid:
@@ -95,8 +95,11 @@ class CurrentVersion(NamedTuple):
 class SqlVersionTable:
     """Versions of all skills. `write` may call `work` more than once."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(
+        self, database: Database, bin_retention: Callable[[], timedelta] = lambda: BIN_RETENTION
+    ) -> None:
         self._database = database
+        self.bin_retention = bin_retention
 
     def read(self, work: Callable[[VersionReader], _T]) -> _T:
         """Run a read transaction. Raises: DatabaseUnavailable."""
@@ -110,7 +113,7 @@ class SqlVersionTable:
 
         def run(connection: Connection) -> _T:
             lock_files(connection)
-            writer = VersionWriter(connection, at)
+            writer = VersionWriter(connection, at, self.bin_retention())
             result = work(writer)
             writer.publish_events()
             return result
@@ -273,9 +276,12 @@ def _to_review(row: RowMapping) -> VersionReview:
 class VersionWriter(VersionReader):
     """Changes to versions in one transaction. Other writers wait."""
 
-    def __init__(self, connection: Connection, at: str) -> None:
+    def __init__(
+        self, connection: Connection, at: str, bin_retention: timedelta = BIN_RETENTION
+    ) -> None:
         super().__init__(connection)
         self.at = at
+        self._bin_retention = bin_retention
         self._events: dict[str, str] = {}  # kind by skill
         self._changed_current: set[str] = set()  # rows that need the number of the event
         self._changed_shared: set[str] = set()
@@ -404,7 +410,7 @@ class VersionWriter(VersionReader):
         self.connection.execute(insert(version_reviews), row)
 
     def move_to_bin(self, skill: str, by: str, digest: str) -> None:
-        """Stop serving a skill, and keep its versions for 30 days.
+        """Stop serving a skill, and keep its versions in the bin.
 
         `digest` is that of the deleted files. The bin is purged of older skills.
         """
@@ -419,8 +425,9 @@ class VersionWriter(VersionReader):
         self.purge_bin()
 
     def purge_bin(self) -> None:
-        """Delete the files of the skills that were deleted more than 30 days ago."""
-        oldest = (datetime.fromisoformat(self.at) - BIN_RETENTION).isoformat(timespec="seconds")
+        """Delete the files of the skills that were in the bin for longer than the retention."""
+        deleted = datetime.fromisoformat(self.at) - self._bin_retention
+        oldest = deleted.isoformat(timespec="seconds")
         query = select(deleted_skills.c.skill).where(deleted_skills.c.at < oldest)
         for skill in self.connection.execute(query).scalars().all():
             self.delete_files(skill)

@@ -116,6 +116,7 @@ def _serve(settings: Settings, log_level: str) -> None:
         check_database=database_problem.get,
         embedding=embedding,
         audit=database.audit,
+        runtime=database.runtime,
         trust=open_server_trust(settings, collection, database),
     )
 

@@ -222,7 +222,7 @@ def restore(*, version: str, root: str) -> CommandResult:
 @json_command("bin", "skillhall version bin", group=command)
 @run_directory_option
 def list_bin(*, root: str) -> CommandResult:
-    """List the skills that were deleted in the last 30 days, newest first."""
+    """List the deleted skills that can be restored, newest first."""
     with _open_versions(root) as versions:
         deleted = versions.list_bin()
     rows = [(row.skill, str(row.number), row.at, row.by) for row in deleted]
