@@ -35,6 +35,9 @@ MIN_MEMORY = 4 * 1024**3  # bytes
 if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MIN_MEMORY:
     tempfile.tempdir = os.environ["TMPDIR"] = str(MEMORY)
 
+# Otherwise, Haystack writes a file to the home folder as soon as it is imported.
+os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
+
 LOCAL_HOST_PREFIXES = ("127.", "::1", "localhost")  # of names and addresses of this machine
 
 
