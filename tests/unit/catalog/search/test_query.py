@@ -8,10 +8,12 @@ from skillhall._internal.catalog.search.query import (
     Term,
     build_name_key,
     fold_text,
+    list_number_forms,
     loosen_terms,
     parse_query,
     separate_unspaced,
     split_name,
+    stem_word,
 )
 
 
@@ -130,3 +132,28 @@ def test_long_unspaced_run_is_split_into_bigrams() -> None:
         Term("析数"),
         Term("文档"),
     )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("policy", "policies"),
+        ("table", "tables"),
+        ("class", "classes"),
+        ("user", "users"),
+        ("cookie", "cookies"),
+        ("vulnerable", "vulnerabilities"),
+        ("accessible", "accessibility"),
+        ("scraper", "scraping"),
+    ],
+)
+def test_forms_of_a_word_have_one_stem(one: str, other: str) -> None:
+    assert stem_word(one) == stem_word(other)
+
+
+@pytest.mark.parametrize(
+    ("singular", "plural"), [("policy", "policies"), ("cache", "caches"), ("class", "classes")]
+)
+def test_number_forms_of_a_word_have_its_singular_and_plural(singular: str, plural: str) -> None:
+    assert plural in list_number_forms(singular)
+    assert singular in list_number_forms(plural)

@@ -311,6 +311,7 @@ def test_word_at_the_start_of_a_description_ranks_before_the_same_word_later() -
         ("pull request", "create-pr"),
         ("pr", "pull-request-help"),
         ("powerpoint", "pptx"),
+        ("power point", "pptx"),
     ],
 )
 def test_word_is_found_in_another_spelling(text: str, name: str) -> None:
@@ -324,6 +325,22 @@ def test_word_is_found_in_another_spelling(text: str, name: str) -> None:
 def test_name_in_another_spelling_ranks_before_a_longer_word() -> None:
     index = make_index({"slide-excellence": "Excellent slides.", "xlsx": "Edits Excel files."})
     assert search_names(index, "excel") == ["xlsx", "slide-excellence"]
+
+
+def test_plural_ranks_before_another_form_of_a_word() -> None:
+    index = make_index({"a": "Present results to managers.", "b": "Makes all presentations."})
+    assert search_names(index, "presentation") == ["b", "a"]
+
+
+def test_name_whose_word_is_in_the_description_ranks_first() -> None:
+    index = make_index({"audio-level": "Sets meters of machines.", "audio-mix": "Mixes audio."})
+    assert search_names(index, "audio") == ["audio-mix", "audio-level"]
+
+
+def test_full_name_with_hyphens_is_found_by_its_abbreviation() -> None:
+    late = "Reads aloud, with many voices and in any language, as text-to-speech."
+    index = make_index({"voices": late, "text": "Writes about a speech."})
+    assert search_names(index, "tts") == ["voices"]
 
 
 def test_both_words_of_an_abbreviation_count() -> None:

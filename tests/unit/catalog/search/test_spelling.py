@@ -2,9 +2,11 @@
 
 import pytest
 
+from skillhall._internal.catalog.search.query import Term
 from skillhall._internal.catalog.search.spelling import (
     correct_word,
     is_numeronym,
+    list_variants,
     shorten_word,
     split_word,
     vary_spelling,
@@ -39,6 +41,22 @@ def test_british_and_american_spellings_are_variants_of_each_other(
 def test_abbreviation_and_full_name_are_variants_of_each_other(short: str, full: str) -> None:
     assert full in vary_spelling(short)
     assert short in vary_spelling(full)
+
+
+@pytest.mark.parametrize(
+    ("text", "variant"),
+    [
+        ("pull requests", "pr"),
+        ("power point", "pptx"),
+        ("speech text", "transcription"),
+        ("retrieval augmented generation", "rag"),
+        ("analyse", "analysis"),
+        ("analysis", "analyze"),
+    ],
+)
+def test_name_of_one_or_more_words_is_a_variant_of_each(text: str, variant: str) -> None:
+    terms = [Term(word) for word in text.split()]
+    assert all(variant in variants for variants in list_variants(terms))
 
 
 @pytest.mark.parametrize("word", ["for", "four", "test", "server", "データ"])

@@ -33,8 +33,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSPACED_RUN = re.compile(f"[{UNSPACED_SCRIPTS}]+")
 _TERM = re.compile(rf"(?:[{UNSPACED_SCRIPTS}]+|(?:(?![{UNSPACED_SCRIPTS}])[^\W_])+)(\*?)")
 # An approximation of the stems in the index (Porter) that also joins "scraper" and "scraping".
-_SUFFIX = re.compile(r"(?:ations?|ions?|ings?|ers?|ed|es|s|e|y|ly|able)$")
-_MIN_STEM_LENGTH = 3
+# A stem has at least three letters.
+_SUFFIX = re.compile(
+    r"(?<=[^\W_]{3})(?:[ai]bilit(?:y|ies)|[ai]bles?|ations?|ions?|ings?|ers?|ie[sd]?|ed|es|(?<!s)s|e|y|ly)$"
+)
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Letters and digits; everything else in ASCII separates words.
 _ASCII_WORDS = {code: chr(code) if chr(code).isalnum() else " " for code in range(128)}
@@ -132,8 +134,21 @@ def split_name(name: str) -> str:
 
 def stem_word(word: str) -> str:
     """Return the stem of a folded English word, a common prefix of its forms."""
-    stem = _SUFFIX.sub("", word)
-    return stem if len(stem) >= _MIN_STEM_LENGTH else word
+    return _SUFFIX.sub("", word)
+
+
+def list_number_forms(word: str) -> set[str]:
+    """Return a folded English word, its plural and its singular; some may not exist."""
+    forms = {word, f"{word}s", f"{word}es"}
+    if word.endswith("y"):
+        forms.add(f"{word[:-1]}ies")
+    if word.endswith("s"):
+        forms.add(word[:-1])
+    if word.endswith("es"):
+        forms.add(word[:-2])
+    if word.endswith("ies"):
+        forms.add(f"{word[:-3]}y")
+    return forms
 
 
 def separate_unspaced(folded: str) -> str:

@@ -25,6 +25,7 @@ from skillhall._internal.catalog.search.index_database import (
 )
 from skillhall._internal.catalog.search.query import (
     Term,
+    list_number_forms,
     loosen_terms,
     separate_unspaced,
     stem_word,
@@ -61,13 +62,16 @@ _COMMON_HEADS, _COMMON_SECTIONS = 0.05, 2.0
 _MEANING_CONSTANT = 30  # rank at which the score is about half of the best
 _STEM_WEIGHT = 0.9  # of another form of a word in a name
 _FORM_WEIGHT = 0.7  # of another form of a word in a head
+_PLURAL_WEIGHT = 0.9  # of its plural or singular
 _SPELLING_WEIGHT = 0.95  # of another spelling, such as `xlsx` for `excel`
 _LATE_WEIGHT = 0.2  # weight of a word at the end of a long description
 _EARLY_LENGTH = 120  # position in a description at which half of the weight above that is lost
 _SHORT_SECTION_WEIGHT = 0.5  # weight of sections for a short query
-_EARLY_WORDS_WEIGHT = 4.0
+_EARLY_WORDS_WEIGHT = 5.6
+_CONFIRMED_WEIGHT = 0.4  # of the lower score of a word that the name and the description have
 _EARLY_WORDS_DEPTH = 100  # best skills of the other rankings
 _UNFINISHED_WEIGHT = 0.8  # weight of each letter of an incomplete word
+_SEPARATOR = re.compile(r"[\W_]")
 # Scores are below 0.8 for matches, 0.9 for names that start with the query, and 1 for exact names.
 _FUSED_SCORE, _NAME_SHARE = 0.8, 0.1
 NAME_SCORE = _FUSED_SCORE + _NAME_SHARE
@@ -408,40 +412,66 @@ class _WordMatcher:
     def __init__(self, words: Sequence[Sequence[Term]]) -> None:
         self._words = [word[0].text for word in words]
         self._spellings = [{term.text for term in word} for word in words]
+        forms = (map(list_number_forms, spellings) for spellings in self._spellings)
+        self._number_forms = [{*chain.from_iterable(one)} for one in forms]
         self._forms = [{*map(stem_word, spellings)} for spellings in self._spellings]
         self._are_starts = [word[0].is_prefix or word[0].is_unspaced for word in words]
+        self._starts = [{_find_start(term).split()[0] for term in word} for word in words]
         # One pattern for each word: a spelling such as `database` may be that of two words.
         choices = ("|".join(map(_build_pattern, word)) for word in words)
         self._patterns = [re.compile(rf"(?:{choice})[^\W_]*") for choice in choices]
+        self._weights: list[dict[str, float]] = [{} for _ in words]
 
     def match(self, name: str, description: str) -> list[float]:
-        """Return a score per word: 1 in the name, less in the description, 0 if missing."""
-        return [
-            max(self._match_word(number, name, description), default=0.0)
-            for number in range(len(self._words))
-        ]
+        """Return a score per word: 1 in both, less in one of them or late, 0 if missing."""
+        return [self._match_word(n, name, description) for n in range(len(self._words))]
 
-    def _match_word(self, number: int, name: str, description: str) -> Iterator[float]:
-        pattern = self._patterns[number]
-        for match in pattern.finditer(name):
-            yield self._weigh(number, match[0])
-        for match in pattern.finditer(description):
+    def _match_word(self, number: int, name: str, description: str) -> float:
+        in_name = in_description = 0.0
+        for match in self._find(number, name):
+            in_name = max(in_name, self._weigh(number, match[0]))
+        for match in self._find(number, description):
             early = _EARLY_LENGTH / (_EARLY_LENGTH + match.start())
-            yield self._weigh(number, match[0]) * (_LATE_WEIGHT + (1 - _LATE_WEIGHT) * early)
+            weight = self._weigh(number, match[0]) * (_LATE_WEIGHT + (1 - _LATE_WEIGHT) * early)
+            in_description = max(in_description, weight)
+        low, high = sorted((in_name, in_description))
+        # Many names have a word that their description does not mention: `audio-levels-guide`.
+        return (high + _CONFIRMED_WEIGHT * low) / (1 + _CONFIRMED_WEIGHT)
 
-    def _weigh(self, number: int, word: str) -> float:
-        if self._are_starts[number] or word == self._words[number]:
+    def _find(self, number: int, text: str) -> Iterable[re.Match[str]]:
+        # Most heads lack the word, and a pattern takes much longer to say so.
+        for start in self._starts[number]:
+            if start in text:
+                return self._patterns[number].finditer(text)
+        return ()
+
+    def _weigh(self, number: int, found: str) -> float:
+        weights = self._weights[number]  # the same few words occur in most heads
+        if found not in weights:
+            weights[found] = self._weigh_new(number, found)
+        return weights[found]
+
+    def _weigh_new(self, number: int, found: str) -> float:
+        if self._are_starts[number] or found == self._words[number]:
             return 1.0
+        word = found if found.isalnum() else _SEPARATOR.sub(" ", found)
         if word in self._spellings[number]:
             return _SPELLING_WEIGHT
+        if word in self._number_forms[number]:
+            return _PLURAL_WEIGHT
         return _FORM_WEIGHT if stem_word(word) in self._forms[number] else 0.0
 
 
 def _build_pattern(term: Term) -> str:
     """Return a pattern of the start of a word, or of any part for unspaced scripts."""
-    if term.is_unspaced:
-        return re.escape(term.text)
-    return rf"(?<![^\W_]){re.escape(term.text if term.is_prefix else stem_word(term.text))}"
+    # A spelling of several words matches with hyphens, too.
+    start = re.escape(_find_start(term)).replace(r"\ ", r"[\W_]")
+    return start if term.is_unspaced else rf"(?<![^\W_]){start}"
+
+
+def _find_start(term: Term) -> str:
+    """Return what all forms of the term start with."""
+    return term.text if term.is_prefix or term.is_unspaced else stem_word(term.text)
 
 
 def _count_ranks(rows: Sequence[tuple[_Row, float]]) -> dict[_Row, int]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from operator import ne
 from typing import TYPE_CHECKING
+
+from skillhall._internal.catalog.search.query import list_number_forms
+from skillhall._internal.catalog.search.stop_words import ENGLISH_STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,35 +28,82 @@ _SPELLINGS = [
     for british, american in (
         *(("our", "or"), ("enc", "ens"), ("is", "iz"), ("ys", "yz"), ("tre", "ter")),
         *(("ogue", "og"), ("isation", "ization"), ("ll", "l"), ("mme", "m")),
+        # Verb and noun: `analyze` and `analysis`.
+        *(("yse", "ysis"), ("yze", "ysis")),
     )
 ]
-# Abbreviations and file name extensions that skills use as names, and what they stand for.
-_ABBREVIATIONS = {
-    "ai": "artificial intelligence",
-    "auth": "authentication",
-    "ci": "continuous integration",
-    "cli": "command line",
-    "db": "database",
-    "docs": "documentation",
-    "env": "environment",
-    "golang": "go",
-    "jpg": "jpeg",
-    "js": "javascript",
-    "llm": "language model",
-    "md": "markdown",
-    "ml": "machine learning",
-    "mongo": "mongodb",
-    "postgres": "postgresql",
-    "pptx": "powerpoint",
-    "pr": "pull request",
-    "repo": "repository",
-    "ts": "typescript",
-    "ui": "user interface",
-    "ux": "user experience",
-    "xlsx": "excel",
-    "yml": "yaml",
-}
-_FULL_NAMES = {full: short for short, full in _ABBREVIATIONS.items()}
+# Abbreviations, file name extensions and other names of one thing, not words of similar meaning.
+_EQUAL_NAMES = (
+    ("2fa", "two factor authentication"),
+    ("adr", "architecture decision record"),
+    ("ai", "artificial intelligence"),
+    ("auth", "authentication"),
+    ("aws", "amazon web services"),
+    ("ci", "continuous integration"),
+    ("cli", "command line"),
+    ("db", "database"),
+    ("ddd", "domain driven design"),
+    ("dnd", "dungeons and dragons"),
+    ("docs", "documentation"),
+    ("docx", "word document"),
+    ("e2e", "end to end"),
+    ("env", "environment"),
+    ("etl", "extract transform load"),
+    ("excel", "xlsx", "xls"),
+    ("faq", "frequently asked questions"),
+    ("gcp", "google cloud"),
+    ("gdpr", "dsgvo", "general data protection regulation"),
+    ("go", "golang"),
+    ("hr", "human resources"),
+    ("iac", "infrastructure as code"),
+    ("jpg", "jpeg"),
+    ("js", "javascript"),
+    ("kpi", "key performance indicator"),
+    ("llm", "language model"),
+    ("md", "markdown"),
+    ("mfa", "multi factor authentication"),
+    ("ml", "machine learning"),
+    ("mongo", "mongodb"),
+    ("nda", "non disclosure agreement"),
+    ("nlp", "natural language processing"),
+    ("ocr", "optical character recognition", "text recognition"),
+    ("okr", "objectives and key results"),
+    ("orm", "object relational mapper"),
+    ("postgres", "postgresql"),
+    ("powerpoint", "pptx", "ppt"),
+    ("pr", "pull request"),
+    ("prd", "product requirements document"),
+    ("pwa", "progressive web app"),
+    ("qa", "quality assurance"),
+    ("rag", "retrieval augmented generation"),
+    ("repo", "repository"),
+    ("rpg", "role playing game"),
+    ("seo", "search engine optimization"),
+    ("spa", "single page application"),
+    ("speech to text", "speech recognition", "transcription"),
+    ("sre", "site reliability engineering"),
+    ("tdd", "test driven development"),
+    ("ts", "typescript"),
+    ("tts", "text to speech", "speech synthesis"),
+    ("ui", "user interface"),
+    ("ux", "user experience"),
+    ("vm", "virtual machine"),
+    ("yml", "yaml"),
+)
+_LONGEST_NAME = 3  # words, without stop words
+
+
+def _list_other_names() -> dict[str, list[str]]:
+    """Return the other names of each name, by its words without stop words."""
+    others: dict[str, list[str]] = {}
+    for names in _EQUAL_NAMES:
+        for name in names:
+            words = [word for word in name.split() if word not in ENGLISH_STOP_WORDS] or [name]
+            others[" ".join(words)] = [one for one in names if one != name]
+    return others
+
+
+_OTHER_NAMES = _list_other_names()
 
 
 def is_correctable(word: str) -> bool:
@@ -106,14 +155,14 @@ def split_word(word: str) -> list[str]:
 
 
 def vary_spelling(word: str) -> list[str]:
-    """Return other spellings of one or two words: British, American, short or in full.
+    """Return other spellings of a word or a phrase: British, American, short or in full.
 
     Most of the returned words do not exist: check that they occur.
     """
-    known = [names[word] for names in (_ABBREVIATIONS, _FULL_NAMES) if word in names]
+    variants = {*_find_other_names(word)}
     if len(word) < _MIN_LENGTH_OF_VARIANT or " " in word:
-        return known
-    variants = {*known} | {
+        return sorted(variants)
+    variants |= {
         pattern.sub(other, word)
         for british, american, one, another in _SPELLINGS
         for pattern, other in ((british, another), (american, one))
@@ -124,14 +173,27 @@ def vary_spelling(word: str) -> list[str]:
 
 
 def list_variants(terms: Sequence[Term]) -> list[list[str]]:
-    """Return other spellings of the words of a short query, and of pairs of words."""
+    """Return other spellings of the words of a short query, and of phrases in it."""
     variants = [vary_spelling(term.text) for term in terms]
-    for number, (first, second) in enumerate(pairwise(terms)):
-        if not first.is_unspaced and not second.is_unspaced:
-            pair = [first.text + second.text, *vary_spelling(f"{first.text} {second.text}")]
-            variants[number] += pair
-            variants[number + 1] += pair
+    for start in range(len(terms)):
+        for end in range(start + 2, min(start + _LONGEST_NAME, len(terms)) + 1):
+            phrase = terms[start:end]
+            if any(term.is_unspaced for term in phrase):
+                continue
+            others = vary_spelling(" ".join(term.text for term in phrase))
+            if end == start + 2:
+                joined = phrase[0].text + phrase[1].text
+                others += [joined, *_find_other_names(joined)]
+            for number in range(start, end):
+                variants[number] += others
     return variants
+
+
+def _find_other_names(word: str) -> Sequence[str]:
+    if word in _OTHER_NAMES:
+        return _OTHER_NAMES[word]
+    known = sorted(_OTHER_NAMES.keys() & list_number_forms(word))
+    return _OTHER_NAMES[known[0]] if known else ()
 
 
 def shorten_word(word: str) -> str:
