@@ -1,5 +1,7 @@
 """Sections of a text: how they are split and ranked."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from skillhall._internal.catalog.search.query import Term
@@ -62,16 +64,34 @@ def test_expression_of_a_term(term: Term, expression: str) -> None:
     assert format_section_term(term) == expression
 
 
+def rank(*terms: tuple[str, list[int]]) -> list[tuple[int, float]]:
+    """Rank sections by terms, given with the rows that contain them."""
+    counts = {term: len(rows) for term, rows in terms}
+    return rank_texts(counts, dict(terms).__getitem__, 3, 10)
+
+
 def test_short_section_ranks_before_a_long_one_and_several_words_before_one() -> None:
     texts = {1: ["x " * 500], 2: ["x y", "other"], 3: ["other", "x"]}
     rows = {n: [row for row, _ in number_sections(n, texts[n])] for n in texts}
     x = [rows[1][0], rows[2][0], rows[3][1]]
-    ranked = rank_texts([([rows[2][0]], 1), (x, 3)], 3, 10)
+    ranked = rank(("y", [rows[2][0]]), ("x", x))
     assert [text for text, _ in ranked] == [2, 3, 1]
 
 
 def test_text_counts_with_its_best_section() -> None:
     rows = [row for row, _ in number_sections(7, ["a", "b" * 999])]
-    ((text, score),) = rank_texts([(rows, 2)], 1, 10)
+    ((text, score),) = rank_texts({"x": 2}, {"x": rows}.__getitem__, 1, 10)
     assert (text, score) == (7, max(score, 0))
-    assert rank_texts([(rows[:1], 2)], 1, 10) == [(7, score)]
+    assert rank_texts({"x": 2}, {"x": rows[:1]}.__getitem__, 1, 10) == [(7, score)]
+
+
+def test_further_terms_only_raise_the_scores_of_many_sections() -> None:
+    asked = []
+
+    def find(expression: str) -> Sequence[int]:
+        asked.append(expression)
+        return [1024] if " AND " in expression else range(512, 512 + 20_000 * 8, 8)
+
+    best, *_ = rank_texts({"a": 20_000, "b": 20_000}, find, 100, 2)
+    assert asked == ["a", "b AND (a)"]
+    assert best[0] == 2

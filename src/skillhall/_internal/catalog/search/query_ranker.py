@@ -325,9 +325,9 @@ class QueryRanker:
         self, terms: Sequence[Term], weight: float, *, use_common: bool
     ) -> ScoredSkills:
         counts = self._find_rare(SECTION_STEMS, terms, use_common=use_common)
-        found = ((self._database.find_sections(one), count) for one, count in counts.items())
+        text_count, find = self._database.count_heads(), self._database.find_sections
         # Many texts have the same score, and all of them should count.
-        rows = rank_texts(found, self._database.count_heads(), 2 * self._ranking.depth)
+        rows = rank_texts(counts, find, text_count, 2 * self._ranking.depth)
         return self._score("text", rows, weight)
 
     def _rank_names(self, query: Query, terms: Sequence[Term]) -> ScoredSkills:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.catalog.search.query import UNSPACED_SCRIPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from skillhall._internal.catalog.search.query import Term
 
@@ -96,23 +96,30 @@ def number_sections(text_number: int, sections: Sequence[str]) -> Iterator[tuple
 
 
 def rank_texts(
-    terms: Iterable[tuple[Sequence[int], int]], text_count: int, limit: int
+    counts: Mapping[str, int],
+    find_sections: Callable[[str], Iterable[int]],
+    text_count: int,
+    limit: int,
 ) -> list[tuple[int, float]]:
     """Return the texts of the best sections and their scores, best first.
 
-    `terms` has the rows of each term, the rarest term first, and their number, which may be an
-    estimate. A score is that of BM25, except that a word counts once in a section.
+    `counts` has the expressions of the terms, the rarest first, and the numbers of their rows,
+    which may be estimates. `find_sections` returns the rows that match an expression. A score is
+    that of BM25, except that a word counts once in a section.
     """
     section_count = _USUAL_COUNT * text_count
     scores: dict[int, float] = {}
-    for rows, count in terms:
+    candidates: list[str] = []  # expressions that together match the sections with a score
+    for expression, count in counts.items():
         weight = log(1 + section_count / count)
         if len(scores) > _MAX_CANDIDATES:
-            for row in scores.keys() & rows:
-                scores[row] += weight
+            # The database compares the rows of both in a fraction of the time of reading them.
+            rows = find_sections(f"{expression} AND ({' OR '.join(candidates)})")
         else:
-            for row in rows:
-                scores[row] = scores.get(row, 0.0) + weight
+            candidates.append(expression)
+            rows = find_sections(expression)
+        for row in rows:
+            scores[row] = scores.get(row, 0.0) + weight
     found = [(score * _WEIGHTS[row % _SIZES], -row) for row, score in scores.items()]
     best: dict[int, float] = {}
     for score, row in nlargest(limit, found):
