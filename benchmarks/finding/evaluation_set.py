@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path(__file__).parent / "data"
+# Not in `data`, because the generated skills depend on all queries there.
+MORE_KEYWORDS = Path(__file__).parent / "more_keywords.toml"
 GENERATORS = ("distractors", "phrases")  # modules that determine the generated skills
 SHORT_WORDS = 20  # a prompt with fewer words counts as short
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -126,6 +128,17 @@ def load_set() -> EvaluationSet:
             targets.append(Target(skill["name"], skill["description"], body, path.stem))
             queries += _read_queries(skill)
     return EvaluationSet(tuple(domains), tuple(targets), tuple(queries))
+
+
+def load_more_keywords() -> list[Query]:
+    """Return further keyword queries, all of the tuning half."""
+    document = tomllib.loads(MORE_KEYWORDS.read_text(encoding="utf-8"))
+    right = {name: one.right for one in load_set().queries for name in one.right}
+    return [
+        Query(text, right[name], half_of(name), is_keyword=True)
+        for name, texts in document.items()
+        for text in texts
+    ]
 
 
 def compute_checksum() -> int:

@@ -3,7 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from benchmarks.finding.baselines import PlainSearch, SkillTexts
-from benchmarks.finding.evaluation_set import Half, compute_checksum, load_set
+from benchmarks.finding.evaluation_set import (
+    Half,
+    compute_checksum,
+    load_more_keywords,
+    load_set,
+)
 from benchmarks.finding.recall import DEPTHS, Answer, RecallReport, RecallRow, Search, ask
 from benchmarks.plan import Plan
 from benchmarks.trees import TreeSpec, ensure_tree
@@ -24,7 +29,10 @@ def run(plan: Plan) -> Iterator[RecallReport]:
     product = product_search(skills)
     title = f"finding among {plan.scale.finding:,} skills, {half} half"
     answers = ask(product, prompts)
-    yield RecallReport(f"{title}, {PRODUCT}", tuple(_product_rows(answers, ask(product, keywords))))
+    rows = [*_product_rows(answers, ask(product, keywords))]
+    if half is Half.TUNING:
+        rows.append(RecallRow("more keywords", ask(product, load_more_keywords())))
+    yield RecallReport(f"{title}, {PRODUCT}", tuple(rows))
     plain = PlainSearch(read_texts(skills))
     searches: dict[str, Search] = {
         "BM25, name and description": plain.search_heads,

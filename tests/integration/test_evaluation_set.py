@@ -7,7 +7,13 @@ import pytest
 
 from benchmarks.finding.baselines import PlainSearch, SkillTexts, match_expression
 from benchmarks.finding.distractors import Collection, CollectionSkill
-from benchmarks.finding.evaluation_set import Half, Query, half_of, load_set
+from benchmarks.finding.evaluation_set import (
+    Half,
+    Query,
+    half_of,
+    load_more_keywords,
+    load_set,
+)
 from benchmarks.finding.recall import RecallReport, RecallRow, ask, mean_reciprocal_rank, recall
 from benchmarks.finding.selection import TASKS, choose_tasks
 
@@ -39,6 +45,12 @@ def test_the_set_has_enough_targets_prompts_languages_and_keyword_queries() -> N
 def test_each_half_has_enough_prompts_and_keyword_queries(half: Half) -> None:
     assert len(load_set().prompts(half)) >= 150
     assert len(load_set().keywords(half)) >= 40
+
+
+def test_further_keyword_queries_are_all_new_and_of_the_tuning_half() -> None:
+    more = load_more_keywords()
+    assert {one.half for one in more} == {Half.TUNING}
+    assert not {one.text for one in more} & {one.text for one in load_set().queries}
 
 
 def test_the_half_of_a_target_depends_on_its_name_alone() -> None:
