@@ -5,7 +5,7 @@ import re
 import zipfile
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.support.archives import zip_of
 from tests.support.browsers import BrowserSession, ServeProcess, expect_requests, hold_first
@@ -182,6 +182,20 @@ def test_selected_skills_of_the_server_survive_a_search(
     page.get_by_role("checkbox", name="pdf-tools").check()
     page.get_by_role("button", name="Import selected").click()
     expect(page.locator("#cards-stable h3")).to_have_text(["shipped", "pdf-tools"])
+
+
+def test_skill_that_is_selected_during_a_search_stays_selected(
+    visitor: BrowserSession, board: SessionBoard
+) -> None:
+    page = visitor.open_page(f"{board.path}/import")
+    url, held = re.compile(r"/import\?q="), list[Route]()
+    page.route(url, lambda route: held.append(route), times=1)  # noqa: PLW0108 - Playwright sets an attribute
+    with page.expect_request(url):
+        page.get_by_role("searchbox").fill("pdf")
+    page.get_by_role("checkbox", name="shipped").check()
+    held[0].continue_()
+    expect(page.get_by_role("checkbox", name="huge")).to_have_count(0)
+    expect(page.get_by_role("checkbox", name="shipped")).to_be_checked()
 
 
 def test_slow_search_for_skills_to_import_shows_the_last_text(

@@ -208,6 +208,7 @@ def test_history_bin_form_and_help_are_accessible(
         "/skill/pdf-tools/versions",
         "/skill/pdf-tools/edit",
         "/help",
+        "/status/settings",
         "/no/such/page",
     )
     for path in paths:

@@ -162,3 +162,19 @@ if (review) {
   });
   updateCounts();
 }
+
+// Skills that were selected while a search was in progress stay selected.
+const getChoices = () => [...document.querySelectorAll("#skill-options label")];
+const getBox = (choice) => choice.querySelector("input");
+let earlierChoices = [];
+
+document.addEventListener("htmx:before:swap", () => { earlierChoices = getChoices(); });
+document.addEventListener("htmx:after:swap", () => {
+  const present = new Map(getChoices().map((choice) => [getBox(choice).value, choice]));
+  for (const earlier of earlierChoices) {
+    const { value, checked } = getBox(earlier);
+    if (present.has(value)) getBox(present.get(value)).checked = checked;
+    else if (checked) document.getElementById("skill-options").prepend(earlier);
+  }
+  earlierChoices = [];
+});
