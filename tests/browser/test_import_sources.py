@@ -161,6 +161,7 @@ def test_repository_is_added_and_removed_by_keyboard(
     assert visitor.find_accessibility_problems() == []
     visitor.open_page("/skills")
     expect(page.get_by_role("link", name="joined")).to_be_visible()
+    expect(page.locator("#filters")).to_contain_text("added.git")  # hidden on narrow screens
     visitor.open_page("/sources")
     removal = f"Remove {hub.url('added.git')}"
     for button, text in ((removal, "Removed"), ("Undo", "Added"), (removal, "Removed")):

@@ -85,8 +85,11 @@ def test_pages_do_not_move_while_they_load(browser: Browser, demo: DemoSite, wid
 
 def test_at_least_twelve_skills_are_shown_per_screen(admin: BrowserSession) -> None:
     admin.page.set_viewport_size({"width": 1440, "height": 900})
+    urls: list[str] = []
+    admin.page.on("request", lambda request: urls.append(request.url))
     page = admin.open_page("/skills")
     expect(page.get_by_role("row").nth(12)).to_be_in_viewport(ratio=1)
+    assert [url for url in urls if "codemirror" in url] == []  # loaded only in the editor
 
 
 def test_status_page_shows_usage_sources_storage_and_queues(admin: BrowserSession) -> None:

@@ -336,6 +336,9 @@ def test_long_review_is_filtered_and_counted(visitor: BrowserSession) -> None:
     expect(page.get_by_role("checkbox")).to_have_count(1)
     page.get_by_role("button", name="Select none").click()
     expect(page.get_by_text("6 of 7 selected").first).to_be_visible()
+    page.get_by_role("button", name="Import selected").click()
+    imported = "counted-0, counted-1, counted-2, counted-4, counted-5 and 1 more"
+    expect(page.get_by_role("status").first).to_contain_text(imported)
 
 
 def test_upload_shows_progress_and_can_be_cancelled(visitor: BrowserSession) -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -158,6 +159,16 @@ def test_list_with_selection_and_preview_is_accessible(
     assert axe_visitor.find_accessibility_problems() == []
     axe_visitor.open_page("/skills/selected/delete?skill=axe-one&skill=shipped")
     assert axe_visitor.find_accessibility_problems() == []
+
+
+def test_every_filter_counts_the_skills_that_it_shows(visitor: BrowserSession) -> None:
+    for name in ("Source", "Risk", "Findings", "Size", "Accepted by", "Scripts", "Evals"):
+        page = visitor.open_page("/skills")
+        value = page.get_by_role("region", name=name, exact=True).get_by_role("link").first
+        number = value.locator(".count").inner_text()
+        value.click()
+        expect(page.get_by_role("list", name="Active filters")).to_contain_text(name)
+        expect(page.locator(".list-count")).to_have_text(re.compile(f"^{number} skills?$"))
 
 
 def test_skills_are_filtered_and_exported_by_agent(visitor: BrowserSession) -> None:

@@ -3,7 +3,7 @@
 import base64
 import binascii
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property, wraps
 from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import parse_qsl, quote
@@ -44,6 +44,7 @@ _OTHER_SECTIONS = {"skill": "skills", "policy": "skills"} | dict.fromkeys(
     ("session", "template", "templates"), "sessions"
 )
 _NOTICE_LIFETIME = 60  # seconds; a notice is shown by the next page or not at all
+_MAX_NAMES = 5  # in a notice
 _MAX_SUBJECT_LENGTH = 400  # characters of a notice's subject
 _MAX_UPLOAD_BYTES = 110 * 1024 * 1024  # form with files: one skill may have 100 MB
 _MAX_FORM_BYTES = 2 * 1024 * 1024  # form without files: a SKILL.md, percent-encoded
@@ -147,6 +148,12 @@ class PageRequest(Request):
         """Set a cookie; 0 seconds deletes it."""
         cookie = self.site.credentials.build_cookie(name, value, seconds)
         response.headers.append("set-cookie", cookie.decode("ascii"))
+
+    def join_names(self, names: Iterable[str]) -> str:
+        """Join the names of changed things for a notice; of many, only the first ones."""
+        all_names = [*names]
+        text, rest = ", ".join(all_names[:_MAX_NAMES]), len(all_names) - _MAX_NAMES
+        return f"{text} {self.translations('recent.more', count=rest)}" if rest > 0 else text
 
     def redirect(self, url: str, notice: str, subject: str, undo_ref: str = "") -> Response:
         """Redirect to a page that shows a notice."""

@@ -97,7 +97,7 @@ def refresh(request: PageRequest) -> Response:
         if stale is not None:
             raise HttpError("upstream_error", stale.reason)
     names = [snapshot.source, *(row.source for row in followed)]
-    return request.redirect("/sources", "refreshed", ", ".join(names))
+    return request.redirect("/sources", "refreshed", request.join_names(names))
 
 
 @on_error(show_sources, "follow")

@@ -116,7 +116,7 @@ def _import_or_review(
 def _import(request: PageRequest, choices: ImportChoices, options: ImportOptions) -> Response:
     session_id = request.path_params["id"]
     blocks = request.workspace.importer.import_choices(session_id, choices, options).blocks
-    names = ", ".join(row.content.skill.name for row in blocks if row.content.skill)
+    names = request.join_names(row.content.skill.name for row in blocks if row.content.skill)
     return request.redirect(f"/session/{session_id}", "imported", names)
 
 

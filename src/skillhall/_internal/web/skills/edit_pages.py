@@ -135,7 +135,8 @@ def undo(request: PageRequest) -> Response:
     undone = request.collection.changes(request.actor).undo(request.path_params["id"])
     ids = [*undone.entries]
     exists = len(ids) == 1 and ids[0] in request.collection.snapshot().skills
-    return request.redirect(_skill_url(ids[0]) if exists else "/skills", "undone", ", ".join(ids))
+    url = _skill_url(ids[0]) if exists else "/skills"
+    return request.redirect(url, "undone", request.join_names(ids))
 
 
 def _render_form(

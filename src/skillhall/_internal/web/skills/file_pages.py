@@ -97,7 +97,7 @@ def upload(request: PageRequest) -> Response:
     folder = request.field("folder").strip().strip("/")
     new = [NewFile(f"{folder}/{name}" if folder else name, data) for name, data in request.files]
     change = partial(write_files, new_files=new, replace=False)
-    return _change_files(request, change, "uploaded", ", ".join(file.path for file in new))
+    return _change_files(request, change, "uploaded", request.join_names(one.path for one in new))
 
 
 @on_error(list_files)

@@ -115,7 +115,7 @@ def confirm(request: PageRequest) -> Response:
     except SkillhallError as error:
         request.error = error
         return _render_review(request, pending, chosen, status=form_status(error))
-    names = ", ".join(skill.id for skill in report.imported)
+    names = request.join_names(skill.id for skill in report.imported)
     if request.collection.is_reviewed:
         return request.redirect("/reviews", "drafted", names, change)
     return request.redirect("/skills", "imported", names, change)
@@ -149,6 +149,6 @@ def add_samples(request: PageRequest) -> Response:
         return redirect("/skills")
     rules = collection.load_rules()
     report, change = collection.changes(request.actor).import_(samples, rules=rules)
-    ids = ", ".join(skill.id for skill in report.imported)
+    ids = request.join_names(skill.id for skill in report.imported)
     notice = "drafted" if collection.is_reviewed else "imported"
     return request.redirect("/skills", notice, ids, change)

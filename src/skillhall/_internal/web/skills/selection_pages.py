@@ -38,7 +38,7 @@ def delete_selected(request: PageRequest) -> Response:
     """Delete the selected skills."""
     ids = read_selected_ids(request.fields.getlist("skill"))
     change = request.collection.delete_all(ids, actor=request.actor)
-    return request.redirect("/skills", "deleted", ", ".join(ids), change)
+    return request.redirect("/skills", "deleted", request.join_names(ids), change)
 
 
 def read_selected_ids(values: list[str]) -> list[str]:
