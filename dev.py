@@ -271,15 +271,15 @@ def steps(*commands: Sequence[str], output: IO[str] | None = None) -> int:
     return 0
 
 
-def steps_side_by_side(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> int:
-    """Run two groups of tools at the same time, and return the first exit code that is not 0.
+def side_by_side(first: Callable[[], int], *second: Sequence[str]) -> int:
+    """Call a function while other tools run in order; return the first exit code that is not 0.
 
-    The output of the second group is printed after that of the first.
+    The output of the tools is printed after that of the function.
     """
     with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
         with ThreadPoolExecutor(max_workers=1) as executor:
             running = executor.submit(steps, *second, output=output)
-            code = steps(*first)
+            code = first()
         output.seek(0)
         shutil.copyfileobj(output, sys.stdout)
         sys.stdout.flush()
@@ -300,16 +300,16 @@ MEASURED += [
     )
 ]
 PURE = ",".join(f"src/skillhall/_internal/{name}/*" for name in ("skill", "policy", "render"))
-# These tests rarely wait for other processes, so a third process would not help. The reports check
-# the coverage, because they take 10 s, in which one core would be idle.
+# These tests rarely wait for other processes, so two suffice beside the browser tests. The reports
+# check the coverage, because they take 10 s, in which one core would be idle.
 MEASURED_TESTS = ["pytest", "-n", "2", "--cov", "--cov-report=", "--cov-fail-under=0", *MEASURED]
 COVERAGE_REPORTS = (
     ["coverage", "report", "--format=total"],
     ["coverage", "report", f"--include={PURE}", "--fail-under=99"],
 )
-OTHER_TESTS = ["pytest", "-n", "2", *(f"--ignore={path}" for path in (*MEASURED, "tests/browser"))]
-# Playwright has an event loop in the main thread, where other tests run theirs. The two wait for
-# servers and pages often, so they run at the same time.
+OTHER_TESTS = ["pytest", *(f"--ignore={path}" for path in (*MEASURED, "tests/browser"))]
+# Playwright has an event loop in the main thread, where other tests run theirs. Its tests wait for
+# servers and pages often, so they run beside all of the others.
 BROWSER_TESTS = ["pytest", "-n", "1", "tests/browser"]
 PREPARATION = (
     ["pytest", "--collect-only", "-n", "0"],
@@ -331,16 +331,20 @@ def test(*arguments: str) -> int:
     """Run every check, the fastest first."""
     fetch_npm_packages()
     begun = time.monotonic()
+    code = side_by_side(lambda: steps(*LINT), ["lint-imports"]) or check_types_and_prepare_tests()
     # With arguments, only some tests run, so coverage is not checked.
-    code = steps(*LINT, ["lint-imports"]) or check_types_and_prepare_tests()
     if arguments:
         code = code or steps(["pytest", *arguments])
     else:
-        code = code or steps(MEASURED_TESTS)
-        code = code or steps_side_by_side([OTHER_TESTS], [*COVERAGE_REPORTS, BROWSER_TESTS])
+        code = code or side_by_side(run_tests_without_browser, BROWSER_TESTS)
     outcome = "a check failed" if code else "all checks passed"
     print(f"{outcome} after {time.monotonic() - begun:.0f} s", flush=True)
     return code
+
+
+def run_tests_without_browser() -> int:
+    """Run the measured tests, and then the others while the coverage is checked."""
+    return steps(MEASURED_TESTS) or side_by_side(lambda: steps(OTHER_TESTS), *COVERAGE_REPORTS)
 
 
 def check_types_and_prepare_tests() -> int:

@@ -1,11 +1,13 @@
 """Setup of all tests: files in memory, an empty home folder, no network, Hypothesis profiles."""
 
+import gc
 import os
 import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -61,6 +63,17 @@ PERSONAL_VARIABLE_PREFIXES = ("XDG_", "SKILLHALL_", "DOT_AI_", "NETRC", "DOCKER_
 PROXY_SUFFIXES = ("_proxy", "_PROXY")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the modules and tests, which live until the end, out of garbage collections."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_finish() -> None:
     """Let threads install the trace function of coverage one at a time.
 
@@ -88,10 +101,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.parent.name == "browser")
 
 
+@pytest.fixture(scope="session")
+def home_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Names of folders, one for each test; `mktemp` would search all of the earlier ones."""
+    parent = tmp_path_factory.mktemp("homes")
+    return (parent / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def home(home_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the home folder with an empty one, and remove variables of the user."""
-    folder = tmp_path_factory.mktemp("home")
+    folder = next(home_folders)
+    folder.mkdir()
     for variable in [*os.environ]:
         if variable.startswith(PERSONAL_VARIABLE_PREFIXES) or variable.endswith(PROXY_SUFFIXES):
             monkeypatch.delenv(variable)

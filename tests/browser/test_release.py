@@ -33,7 +33,7 @@ def test_card_is_dragged_on_server_installed_from_wheel(
     program = install(wheel, "server", python, tmp_path / "environment")
     folder = tmp_path / "hall"
     folder.mkdir()
-    with run_server(folder, program=[str(program)]) as hall:
+    with run_server(folder, program=str(program)) as hall:
         board = SessionBoard.create(hall.url)
         board.add("Rule", "system_prompt")
         board.add("Note")

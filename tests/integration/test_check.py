@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from skillhall._internal.cli.runner import run
 from tests.support.skills import make_skill, make_skill_md
@@ -90,7 +90,7 @@ def test_sarif_of_every_level_is_valid(
 
 
 def test_schema_rejects_a_log_without_a_version() -> None:
-    assert sarif_errors({"runs": []}) == ["'version' is a required property"]
+    assert sarif_errors({"runs": []}) == ['"version" is a required property']
 
 
 def checked_skills(capture: pytest.CaptureFixture[str], *arguments: str) -> set[str]:

@@ -1,9 +1,10 @@
 """Browser sessions, a server process, and accessibility checks of pages."""
 
+import json
 import os
 import re
+import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from playwright.sync_api import (
 )
 
 from tests.support.chromium import find_chromium
+from tests.support.fork_server import ForkedProcess
 
 ROOT = Path(__file__).resolve().parents[2]
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
@@ -41,6 +43,8 @@ WIDTHS: tuple[Viewport, ...] = (
     (390, "dark"),
 )
 _MAX_TABS = 100
+# Loaded before a server is forked.
+_IMPORTS = ("skillhall._internal.asgi", "skillhall._internal.storage.sql.engine")
 TIMEOUT_MS = 120_000  # for busy machines; an event that takes longer counts as missing
 FLAGS = [
     "--headless",
@@ -125,12 +129,9 @@ class ServeProcess:
 
 @contextmanager
 def run_server(
-    folder: Path,
-    program: Sequence[str] = (sys.executable, "-m", "skillhall"),
-    port: str = "0",
-    **variables: str,
+    folder: Path, program: str = "", port: str = "0", **variables: str
 ) -> Iterator[ServeProcess]:
-    """Run a server while the context is open."""
+    """Run a server while the context is open, by default in a fork, which starts quickly."""
     inherited = {
         key: value for key, value in os.environ.items() if not key.startswith("SKILLHALL_")
     }
@@ -141,29 +142,26 @@ def run_server(
         "SKILLHALL_CACHE_DIR": str(folder / "cache"),
         "SKILLHALL_DATA_DIR": str(folder / "data"),
     }
-    with subprocess.Popen(
-        [*program, "serve", "--port", port, "--run-dir", str(folder)],
-        env={**inherited, **overrides, **variables},
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stderr is not None
-        lines = []
-        match = None
-        while match is None:  # an INFO line about the audit log may come first
-            lines.append(process.stderr.readline())
-            match = re.match(r"(http://\S+) ", lines[-1])
-            assert match or lines[-1].startswith("INFO"), lines
-        # Drain stderr: a full pipe would block the server.
-        with (
-            (folder / "log").open("w") as log,
-            subprocess.Popen(["cat"], stdin=process.stderr, stdout=log),
-        ):
-            try:
-                yield ServeProcess(match[1], folder)
-            finally:
-                process.terminate()
-                process.wait(TIMEOUT_MS / 1000)
+    arguments = ["serve", "--json", "--port", port, "--run-dir", str(folder)]
+    env = {**inherited, **overrides, **variables}
+    process: subprocess.Popen[str] | ForkedProcess
+    with (folder / "log").open("a+", encoding="utf-8") as log:
+        if program:
+            process = subprocess.Popen(
+                [program, *arguments], env=env, stdout=subprocess.PIPE, stderr=log, text=True
+            )
+        else:
+            process = ForkedProcess("skillhall", *arguments, imports=_IMPORTS, env=env, stderr=log)
+        assert process.stdout is not None
+        try:
+            line = process.stdout.readline()
+            log.seek(0)
+            assert line, log.read()
+            yield ServeProcess(json.loads(line)["data"]["url"], folder)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(TIMEOUT_MS / 1000)
+            process.stdout.close()
 
 
 @dataclass

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator, meta
 
 from skillhall._internal.authoring.skill_schema import describe_fields
 from skillhall._internal.cli.runner import run
@@ -17,7 +17,7 @@ from tests.support.skills import make_skill, make_skill_md
 def read_schema(capture: pytest.CaptureFixture[str], name: str) -> Draft202012Validator:
     assert run(["schema", name]) == 0
     schema = json.loads(capture.readouterr().out)
-    Draft202012Validator.check_schema(schema)
+    meta.validate(schema)
     return Draft202012Validator(schema)
 
 
