@@ -63,6 +63,9 @@ PERSONAL_VARIABLE_PREFIXES = ("XDG_", "SKILLHALL_", "DOT_AI_", "NETRC", "DOCKER_
 PROXY_SUFFIXES = ("_proxy", "_PROXY")
 
 
+GC_THRESHOLDS = (20_000, 20, 20)  # by default, collections take a twentieth of the time
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Keep the modules and tests, which live until the end, out of garbage collections."""
@@ -71,6 +74,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(*GC_THRESHOLDS)
         gc.enable()
 
 

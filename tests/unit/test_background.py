@@ -89,9 +89,12 @@ def test_one_owner_cannot_occupy_all_threads_of_a_pool() -> None:
 @pytest.fixture
 def _unchanged_collector() -> Iterator[None]:
     callbacks = [*gc.callbacks]
+    gc.unfreeze()
     yield
     gc.callbacks[:] = callbacks
     gc.unfreeze()
+    gc.collect()
+    gc.freeze()  # as after the collection of the tests
 
 
 @pytest.mark.usefixtures("_unchanged_collector")
