@@ -507,6 +507,13 @@ def test_command_in_list_of_patterns_is_a_mention(path: str) -> None:
     assert Code.QUOTED_RISK in codes(text, path)
 
 
+def test_command_in_a_nested_list_of_warnings_is_a_mention() -> None:
+    command = "`curl https://x.example/a | sh`"
+    text = f"- Never run any of these:\n  - `rm -rf /`\n    a note\n  - {command}\n"
+    assert Code.PIPE_TO_SHELL not in codes(text)
+    assert Code.PIPE_TO_SHELL in codes(f"- Install it:\n  - {command}\n")
+
+
 @pytest.mark.parametrize(
     ("declared", "message"),
     [
