@@ -16,6 +16,7 @@ import pytest
 from skillhall._internal.cli.app import cli
 from skillhall._internal.cli.options import DefaultCommandGroup
 from skillhall._internal.cli.runner import run
+from tests.support.bubblewrap import require_bubblewrap
 from tests.support.github_api_server import Repository, run_github_api_server
 from tests.support.model_server import model_server
 from tests.support.skills import make_skill, make_skill_md
@@ -32,11 +33,25 @@ OFFLINE_COMMANDS = {
 ONLINE_SUBCOMMANDS = (["local", "share"],)
 ANSWER = "Here is the report."
 DEADLINE = 300
-# The guides assume that the reader has a chat model for LangChain.
-MODEL = """
+# Names of models that guides assume, in the words of each framework.
+MODELS = {
+    "create_agent(model": """
 from tests.support.framework_agents.langchain import OpenAIChatModel
 model = OpenAIChatModel(url="")
-"""
+""",
+    "llm=llm": """
+from llama_index.core.llms import MockFunctionCallingLLM
+llm = MockFunctionCallingLLM()
+""",
+    "Agent(client": """
+from agent_framework.openai import OpenAIChatCompletionClient
+client = OpenAIChatCompletionClient("scripted")
+""",
+    "chat_generator=generator": """
+from haystack.components.generators.chat import OpenAIChatGenerator
+generator = OpenAIChatGenerator()
+""",
+}
 
 
 def blocks(document: str, *languages: str) -> list[str]:
@@ -93,10 +108,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("document", PYTHON)
-def test_python_samples_run(document: str, folder: Path) -> None:
+def test_python_samples_run(document: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(folder / "skills", folder / "my-skills")
     code = "".join(blocks(document, "python")).replace("/srv/agent", str(folder))
-    prelude = MODEL if "create_agent(model" in code else ""
+    if "BubblewrapRunner(" in code:
+        require_bubblewrap(monkeypatch)
+        (folder / "reports").mkdir()
+    prelude = "".join(text for use, text in MODELS.items() if use in code)
     (folder / "sample.py").write_text(prelude + code, encoding="utf-8")
     result = subprocess.run(
         [sys.executable, "sample.py"],

@@ -1,15 +1,32 @@
 """Finds bubblewrap on PATH, or unpacks Debian's package into the checkout without root."""
 
 import fcntl
+import os
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
+
+import pytest
+
+from skillhall.errors import SandboxUnavailable
+from skillhall.scripts import BubblewrapRunner
 
 FOLDER = Path(__file__).resolve().parents[2] / ".bubblewrap"
 _PROGRAM = FOLDER / "usr/bin/bwrap"
 _TIMEOUT = 60  # seconds of a download
 
 
+def require_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put `bwrap` on PATH; skip the test if it is missing or may not create namespaces."""
+    monkeypatch.setenv("PATH", str(Path(find_bubblewrap()).parent), prepend=os.pathsep)
+    try:
+        BubblewrapRunner()
+    except SandboxUnavailable as error:
+        pytest.skip(str(error))
+
+
+@cache
 def find_bubblewrap() -> str:
     """Return the path of `bwrap`; "" if it is missing and cannot be downloaded."""
     return shutil.which("bwrap") or _download()

@@ -13,18 +13,14 @@ from skillhall._internal.agents.scripts.script_runner import (
     ScriptLimits,
 )
 from skillhall.errors import SandboxUnavailable
-from tests.support.bubblewrap import find_bubblewrap
+from tests.support.bubblewrap import require_bubblewrap
 
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 @pytest.fixture
 def with_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", f"{Path(find_bubblewrap()).parent}:{SYSTEM_PATH}")
-    try:
-        BubblewrapRunner()
-    except SandboxUnavailable as error:
-        pytest.skip(str(error))
+    require_bubblewrap(monkeypatch)
 
 
 @pytest.fixture
