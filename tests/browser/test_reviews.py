@@ -81,7 +81,7 @@ def test_roll_back_and_yank_without_scripts(browser: Browser, reviewed: ServePro
         expect(page.get_by_role("status").first).to_contain_text(status)
     page = session.open_page("/skill/plain")
     expect(page.get_by_text("Read it twice.").first).to_be_visible()
-    page.get_by_role("link", name="Version history").click()
+    page.get_by_role("link", name="Version history").first.click()
     page.get_by_role("button", name="Roll back to version 1").click()
     expect(page.get_by_role("status").first).to_contain_text("Now served: plain@1")
     page = session.open_page("/skill/plain/versions/1")

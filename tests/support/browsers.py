@@ -171,6 +171,7 @@ class BrowserSession:
     page: Page
     context: BrowserContext
     url: str
+    has_scripts: bool = True
     problems: list[str] = field(default_factory=list)
 
     @classmethod
@@ -179,7 +180,8 @@ class BrowserSession:
         wide = {"width": 1280, "height": 900}
         context = browser.new_context(**{"viewport": wide, "locale": "en-US", **options})
         context.set_default_timeout(TIMEOUT_MS)
-        session = cls(context.new_page(), context, url)
+        has_scripts = options.get("java_script_enabled", True)
+        session = cls(context.new_page(), context, url, has_scripts)
         session.page.on("console", session._on_console)
         session.page.on("pageerror", lambda error: session.problems.append(str(error)))
         session.page.on("request", lambda request: session._on_request(request.url))
@@ -189,11 +191,6 @@ class BrowserSession:
         """Open a page of the server."""
         self.page.goto(self.url + path)
         return self.page
-
-    @property
-    def has_scripts(self) -> bool:
-        """Whether the browser runs scripts."""
-        return self.page.locator("html.has-js").count() > 0
 
     @property
     def width(self) -> int:
