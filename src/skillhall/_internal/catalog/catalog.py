@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.hints import find_close_names
-from skillhall._internal.policy.effects import judge_rows
+from skillhall._internal.policy.effects import JudgedFinding, judge_rows
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.sources.folder.candidate_codec import decode_frontmatter
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.fs.signatures import PackedSignature
     from skillhall._internal.policy.duplicate_precedence import DuplicateSkill
-    from skillhall._internal.policy.effects import Effect, JudgedFinding, LoadPolicy
+    from skillhall._internal.policy.effects import Effect, LoadPolicy
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.skill.approved_files import ApprovedFiles
     from skillhall._internal.skill.finding import FindingRow
@@ -228,7 +228,10 @@ class Catalog:
     def _iter_scan_findings(self) -> Iterator[JudgedFinding]:
         yield from self.root_findings
         build_finding = self.profile.precedence_policy.build_finding
-        yield from self.profile.load_policy.judge(map(build_finding, self.duplicates))
+        get_effect = self.profile.load_policy.get_effect
+        # One at a time: those of a large collection take 10 MB.
+        for finding in map(build_finding, self.duplicates):
+            yield JudgedFinding(finding, get_effect(finding.code))
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
