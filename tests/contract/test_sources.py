@@ -22,7 +22,11 @@ import pytest
 from skillhall._internal.asgi import Services
 from skillhall._internal.installer.agent_folders import resolve_targets
 from skillhall._internal.installer.install import install
-from skillhall._internal.installer.locked_install import LockedInstallStatus, install_locked
+from skillhall._internal.installer.locked_install import (
+    LockedInstallResult,
+    LockedInstallStatus,
+    install_locked,
+)
 from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
 from skillhall._internal.installer.verify import verify
@@ -460,18 +464,24 @@ def test_missing_local_source_is_an_error_and_changes_nothing(kind: str, tmp_pat
 VERSIONED = ["npm", "oci"]
 
 
+def restore_after_newer_version(source: Source) -> tuple[LockedInstallResult, Path]:
+    """Add a skill, publish a newer version, and restore the deleted skill from the lock file."""
+    source.publish(FILES)
+    project = add(source)
+    source.publish(NEW_FILES)
+    [(key, entry)] = project.read_lock().entries.items()
+    shutil.rmtree(project.path(key))
+    [result] = install_locked(project, frozen=True)
+    assert project.read_lock().entries == {key: entry}
+    return result, Path(project.path(key))
+
+
 @pytest.mark.parametrize("kind", VERSIONED)
 def test_locked_version_is_restored_after_a_newer_one(kind: str, tmp_path: Path) -> None:
     with SOURCES[kind](make_project_settings(tmp_path)) as source:
-        source.publish(FILES)
-        project = add(source)
-        source.publish(NEW_FILES)
-        [(key, entry)] = project.read_lock().entries.items()
-        shutil.rmtree(project.path(key))
-        [result] = install_locked(project, frozen=True)
+        result, folder = restore_after_newer_version(source)
         assert result.status is LockedInstallStatus.INSTALLED
-        assert Path(project.path(key), "SKILL.md").read_bytes() == FILES["SKILL.md"]
-        assert project.read_lock().entries[key] == entry
+        assert (folder / "SKILL.md").read_bytes() == FILES["SKILL.md"]
 
 
 @pytest.mark.parametrize("kind", ["site", "s3", "python", "mcp", "oci-layout"])
@@ -479,16 +489,10 @@ def test_frozen_install_without_the_locked_version_changes_nothing(
     kind: str, tmp_path: Path
 ) -> None:
     with SOURCES[kind](make_project_settings(tmp_path)) as source:
-        source.publish(FILES)
-        project = add(source)
-        source.publish(NEW_FILES)
-        [(key, entry)] = project.read_lock().entries.items()
-        shutil.rmtree(project.path(key))
-        [result] = install_locked(project, frozen=True)
+        result, folder = restore_after_newer_version(source)
         assert result.status is LockedInstallStatus.FAILED
         assert isinstance(result.error, LockMismatch)
-        assert not Path(project.path(key)).exists()
-        assert project.read_lock().entries == {key: entry}
+        assert not folder.exists()
 
 
 def test_pinned_versions_are_those_that_the_lock_records(tmp_path: Path) -> None:

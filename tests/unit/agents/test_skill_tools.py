@@ -194,8 +194,8 @@ def test_unknown_heading_error_lists_the_headings(manual: Path) -> None:
     result = call(manual, "load_skill", name="pdf", heading="Scan")
     assert result.code == "not_found"
     assert result.text == (
-        "Error: the skill 'pdf' has no heading 'Scan'. Headings: 'Manual' (19 tokens), "
-        "'`Forms` and *fields*' (12 tokens), 'Dates' (4 tokens), 'Print' (3 tokens)."
+        "Error: the skill 'pdf' has no heading 'Scan'. Headings and their tokens: 'Manual' (19), "
+        "'`Forms` and *fields*' (12), 'Dates' (4), 'Print' (3)."
     )
 
 

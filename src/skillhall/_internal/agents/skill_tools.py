@@ -313,11 +313,9 @@ def _render_section(name: str, body: str, heading: str) -> str:
     if texts := find_section_texts(body, heading):
         return render_section(name, to_single_line(heading), "\n\n".join(texts))
     sections = list_sections(body)
-    shown = [
-        f"{to_single_line(one.title)!r} ({one.tokens} tokens)" for one in sections[:MAX_HEADINGS]
-    ]
+    shown = [f"{to_single_line(one.title)!r} ({one.tokens})" for one in sections[:MAX_HEADINGS]]
     rest = len(sections) - len(shown)
-    known = f"Headings: {', '.join(shown)}{f' and {rest} more' if rest else ''}."
+    known = f"Headings and their tokens: {', '.join(shown)}{f' and {rest} more' if rest else ''}."
     if not sections:
         known = "It has no headings: call load_skill without a heading."
     raise ToolError(f"the skill {name!r} has no heading {quote(heading)}. {known}", "not_found")

@@ -65,14 +65,22 @@ def fix(
     return tuple(result for result in results if result is not None)
 
 
-def _fix_file(result: ValidationResult, fixer: Fixer, *, dry_run: bool) -> FixResult | None:
+def read_validated_file(result: ValidationResult) -> bytes | None:
+    """Read the SKILL.md of a result; `None` if it is another file, or cannot be read."""
     location = Path(result.location)
     if not is_skill_md(location.name):
         return None
     try:
         folder = FolderHandle(str(location.parent))
-        data = read_file_at(folder, RelativePath.parse(location.name), MAX_SKILL_MD_BYTES)
+        return read_file_at(folder, RelativePath.parse(location.name), MAX_SKILL_MD_BYTES)
     except SkillhallError:
+        return None  # `validate` has reported it
+
+
+def _fix_file(result: ValidationResult, fixer: Fixer, *, dry_run: bool) -> FixResult | None:
+    location = Path(result.location)
+    data = read_validated_file(result)
+    if data is None:
         return None
     fixed, changes = fixer.apply(data, location.parent.name)
     if fixer.measure(fixed, location.with_name(SKILL_MD)) >= fixer.measure(data, location):

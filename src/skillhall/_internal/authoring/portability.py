@@ -8,9 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from skillhall._internal.authoring.fix import Fixer, FixResult, fix
+from skillhall._internal.authoring.fix import Fixer, FixResult, fix, read_validated_file
 from skillhall._internal.authoring.validate import ValidationResult, validate
-from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.hints import find_close_names
 from skillhall._internal.policy.portability.client_rules import (
     ClientTable,
@@ -25,10 +24,8 @@ from skillhall._internal.policy.portability.portable_text import make_portable
 from skillhall._internal.policy.portability.traits import find_traits
 from skillhall._internal.policy.profiles import Profile
 from skillhall._internal.settings import Settings
-from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, SKILL_MD, is_skill_md
-from skillhall._internal.sources.folder.bundle_reader import read_file_at
-from skillhall.errors import SkillhallError, UnknownAgent
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
+from skillhall.errors import UnknownAgent
 
 GUIDE_ID = "client-guide"
 
@@ -132,16 +129,11 @@ def check_portability(
 
 
 def _judge_file(result: ValidationResult, agents: Sequence[str]) -> PortabilityResult | None:
-    location = Path(result.location)
-    if not is_skill_md(location.name):
+    data, folder = read_validated_file(result), Path(result.location).parent.name
+    if data is None:
         return None
-    try:
-        folder = FolderHandle(str(location.parent))
-        data = read_file_at(folder, RelativePath.parse(location.name), MAX_SKILL_MD_BYTES)
-    except SkillhallError:
-        return None  # `validate` reports unreadable files
-    name = result.name or location.parent.name
-    verdicts = judge_skill_md(data, location.parent.name, agents)
+    name = result.name or folder
+    verdicts = judge_skill_md(data, folder, agents)
     return PortabilityResult(name, result.path, result.location, verdicts)
 
 
